@@ -1,0 +1,392 @@
+"""The other files of the project: which file an import means, and what a name written in one file stands for.
+
+Only `os` and `ast` work here. Nothing is imported or executed, and no file outside the project's own folders is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import sys
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
+
+from autolint.interpreter.index import UNKNOWN_BASE, ClassInfo, FileIndex, FunctionInfo
+
+Resolved: TypeAlias = ClassInfo | FunctionInfo | FileIndex | str | None
+"""Something of the project, the qualified name of something outside it, or None: unknown."""
+
+UNRESOLVED = "?"
+"""First character of the entries of an mro that stand for bases nobody could find."""
+
+_TOP_LEVEL_OUTSIDE = frozenset({"torch", "numpy"})
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+class Project:
+    """Indices of the files that have been asked for, and the resolution of names through them."""
+
+    def __init__(
+        self, read: Callable[[str], str | None], max_files: int = 4096, max_tree_chars: int = 4_000_000
+    ) -> None:
+        """`read` gives a file's decoded text, or None if there is none; it must not raise.
+
+        At most `max_files` indices, and syntax trees of about `max_tree_chars` characters of source, are kept.
+        """
+        self._read = read
+        self._max_files = max_files
+        self._added: dict[str, FileIndex] = {}
+        self._indices: OrderedDict[str, FileIndex | None] = OrderedDict()
+        self._trees: OrderedDict[str, tuple[ast.Module, int]] = OrderedDict()
+        self._max_tree_chars = max_tree_chars
+        self._tree_chars = 0
+        self._exists: dict[str, bool] = {}
+        self._located: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._mros: dict[tuple[str, int, str], list[ClassInfo | str]] = {}
+        self._keys: dict[str, str] = {}
+
+    # Files
+
+    def add(self, index: FileIndex, tree: ast.Module | None = None) -> None:
+        """Make a file that is parsed already known; it is never read again, except for its tree."""
+        key = self._key(index.path)
+        self._added[key] = index
+        self._indices.pop(key, None)
+        self._mros.clear()
+        if tree is not None:
+            self._keep_tree(key, tree, 50 * len(tree.body))
+
+    def file(self, path: str) -> FileIndex | None:
+        """The index of the file at `path`; None if it cannot be read or parsed."""
+        key = self._key(path)
+        index = self._added.get(key)
+        if index is not None:
+            return index
+        if key in self._indices:
+            self._indices.move_to_end(key)
+            return self._indices[key]
+        tree = self._parse(path)
+        index = None
+        if tree is not None:
+            try:
+                index = FileIndex.build(path, tree)
+            except RecursionError:
+                index = None
+        self._indices[key] = index
+        if len(self._indices) > self._max_files:
+            self._indices.popitem(last=False)
+        return index
+
+    def tree(self, path: str) -> ast.Module | None:
+        """The syntax tree of a file, read again if it was dropped."""
+        key = self._key(path)
+        if key in self._trees:
+            self._trees.move_to_end(key)
+            return self._trees[key][0]
+        return self._parse(path)
+
+    def _parse(self, path: str) -> ast.Module | None:
+        text = self._read(path)
+        if text is None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # invalid escapes in the user's strings
+                tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        self._keep_tree(self._key(path), tree, len(text))
+        return tree
+
+    def _keep_tree(self, key: str, tree: ast.Module, size: int) -> None:
+        if key in self._trees:
+            self._tree_chars -= self._trees.pop(key)[1]
+        self._trees[key] = (tree, size)
+        self._tree_chars += size
+        while self._tree_chars > self._max_tree_chars and len(self._trees) > 1:
+            self._tree_chars -= self._trees.popitem(last=False)[1][1]
+
+    def _key(self, path: str) -> str:
+        key = self._keys.get(path)
+        if key is None:
+            key = self._keys[path] = os.path.abspath(path)
+        return key
+
+    # Imports
+
+    def module(self, importer: FileIndex, dotted: str, level: int = 0) -> FileIndex | None:
+        """The file that `import dotted` means in `importer`; None if there is none or there are two.
+
+        `level` is the number of leading dots of a relative import.
+        """
+        found = self._locate(importer, "." * level + dotted)
+        return self.file(found[0]) if len(found) == 1 else None
+
+    def _locate(self, importer: FileIndex, dotted: str) -> tuple[str, ...]:
+        """Paths of all files that the module could be: none, one or several."""
+        folder = os.path.dirname(self._key(importer.path))
+        cached = self._located.get((folder, dotted))
+        if cached is None:
+            cached = tuple(self._candidates(folder, dotted))
+            self._located[folder, dotted] = cached
+        own = self._key(importer.path)
+        relative = not os.path.isabs(importer.path)
+        # A module named like the library it wraps imports the library, not itself.
+        found = [p for p in cached if p != own or dotted.startswith(".")]
+        return tuple(os.path.relpath(p).replace(os.sep, "/") if relative else p for p in found)
+
+    def _candidates(self, folder: str, dotted: str) -> list[str]:
+        name = dotted.lstrip(".")
+        level = len(dotted) - len(name)
+        if level:
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            found = self._under(folder, name)
+            return [found] if found else []
+        top = name.partition(".")[0]
+        if top in _TOP_LEVEL_OUTSIDE:
+            return []
+        if top in sys.stdlib_module_names and self._is_package(folder):
+            return []  # in a package, absolute imports do not look beside the file
+        candidates: dict[str, None] = {}
+        for root in self._roots(folder, top):
+            found = self._under(root, name)
+            if found:
+                candidates[found] = None
+        return list(candidates)
+
+    def _roots(self, folder: str, top: str) -> list[str]:
+        """Folders in which an absolute import is looked up: see DESIGN §5."""
+        base = folder
+        while self._is_package(base) and os.path.dirname(base) != base:
+            base = os.path.dirname(base)
+        roots = [folder]
+        if os.path.basename(base) in _INSTALLED:
+            # An installed package sees itself, and none of its neighbours.
+            inside = folder[len(base) + 1 :].split(os.sep)[0]
+            return [*roots, base] if inside == top else roots[: folder != base]
+        nearest = [base, os.path.join(base, "src")]
+        if not any(self._has(root, top) for root in (folder, *nearest)):
+            # Scripts, tests and examples lie in a folder beside the package.
+            above = os.path.dirname(base)
+            while self._is_package(above) and os.path.dirname(above) != above:
+                above = os.path.dirname(above)
+            nearest = [above, os.path.join(above, "src")]
+        return roots + nearest
+
+    def _has(self, root: str, top: str) -> bool:
+        path = os.path.join(root, top)
+        return self._is_file(path + ".py") or self._is_file(path)
+
+    def _under(self, root: str, name: str) -> str | None:
+        path = os.path.join(root, *name.split(".")) if name else root
+        package = os.path.join(path, "__init__.py")
+        if self._is_file(package):
+            return package  # as Python does, before a module of the same name
+        return path + ".py" if name and self._is_file(path + ".py") else None
+
+    def _is_package(self, folder: str) -> bool:
+        return self._is_file(os.path.join(folder, "__init__.py"))
+
+    def _is_file(self, path: str) -> bool:
+        known = self._exists.get(path)
+        if known is None:
+            known = self._exists[path] = os.path.exists(path)
+        return known
+
+    # Names
+
+    def resolve(self, file: FileIndex, dotted: str) -> Resolved:
+        """What a dotted name written at module level of `file` stands for.
+
+        Aliases, re-exports and star imports are followed. A str is the qualified name of something outside the
+        project (`torch.nn.Module`, `builtins.object`).
+        """
+        parts = dotted.split(".")
+        seen: set[tuple[str, str]] = set()
+        found = self._chain(file, parts, seen)
+        if found is None and len(parts) == 1 and hasattr(builtins, parts[0]):
+            if parts[0] not in file.imports and parts[0] not in file.aliases:
+                return "builtins." + parts[0]
+        return found
+
+    def _chain(self, file: FileIndex, parts: list[str], seen: set[tuple[str, str]]) -> Resolved:
+        value = self._lookup(file, parts[0], seen)
+        for part in parts[1:]:
+            if value is None:
+                return None
+            value = self._member(file, value, part, seen)
+        return value
+
+    def _lookup(self, file: FileIndex, name: str, seen: set[tuple[str, str]]) -> Resolved:
+        if (file.path, name) in seen:
+            return None
+        seen.add((file.path, name))
+        own = file.classes.get(name) or file.functions.get(name)
+        if own is not None:
+            return own
+        if name in file.imports:
+            return self._imported(file, name, seen)
+        if name in file.aliases:
+            return self._chain(file, file.aliases[name].split("."), seen)
+        return self._starred(file, name, seen)
+
+    def _imported(self, file: FileIndex, name: str, seen: set[tuple[str, str]]) -> Resolved:
+        target = file.imports[name]
+        module = file.from_modules.get(name)
+        if module is None:
+            return self._as_module(file, target)
+        found = self._locate(file, module)
+        if not found:
+            return self._as_module(file, target)
+        source = self.file(found[0]) if len(found) == 1 else None
+        if source is None:
+            return None
+        return self._member(file, source, target.rpartition(".")[2], seen)
+
+    def _as_module(self, file: FileIndex, dotted: str) -> FileIndex | str | None:
+        found = self._locate(file, dotted)
+        if not found:
+            return None if dotted.startswith(".") else dotted
+        return self.file(found[0]) if len(found) == 1 else None
+
+    def _starred(self, file: FileIndex, name: str, seen: set[tuple[str, str]]) -> Resolved:
+        if name.startswith("_"):
+            return None
+        for module in file.star_imports:
+            source = self._as_module(file, module)
+            if isinstance(source, FileIndex):
+                found = self._lookup(source, name, seen)
+                if found is not None:
+                    return found
+        outside = [m for m in file.star_imports if m.partition(".")[0] == "torch"]
+        if len(outside) == 1 and not hasattr(builtins, name):
+            return f"{outside[0]}.{name}"
+        return None
+
+    def _member(
+        self, file: FileIndex, value: Resolved, name: str, seen: set[tuple[str, str]]
+    ) -> Resolved:
+        if isinstance(value, str):
+            # The parts of a namespace package look like something outside until a file is reached.
+            return self._as_module(file, f"{value}.{name}")
+        if isinstance(value, FileIndex):
+            found = self._lookup(value, name, seen)
+            return found if found is not None else self._submodule(value, name)
+        if isinstance(value, ClassInfo):
+            inner = self._class_file(value).classes.get(f"{value.qualname}.{name}")
+            if inner is not None:
+                return inner
+            method = self.method(value, name)
+            return method[0] if method else None
+        return None
+
+    def _submodule(self, package: FileIndex, name: str) -> FileIndex | None:
+        if os.path.basename(package.path) != "__init__.py":
+            return None
+        found = self._locate(package, "." + name)
+        return self.file(found[0]) if len(found) == 1 else None
+
+    # Classes
+
+    def mro(self, cls: ClassInfo) -> list[ClassInfo | str]:
+        """The class and its bases in Python's order; a str for a class outside the project.
+
+        A base that nobody could find is `?` and its text. Where Python would refuse the order, and in cycles,
+        the bases come depth first.
+        """
+        return self._mro(cls, ())
+
+    def _mro(self, cls: ClassInfo, below: tuple[ClassInfo, ...]) -> list[ClassInfo | str]:
+        known = self._mros.get(cls.key)
+        if known is not None:
+            return known
+        file = self._class_file(cls)
+        bases: list[ClassInfo | str] = []
+        for text in cls.bases:
+            base = self._base(file, cls, text)
+            if base != cls and base not in below and base not in bases:
+                bases.append(base)
+        orders = [
+            [b] if isinstance(b, str) else self._mro(b, (*below, cls)) for b in bases
+        ]
+        order: list[ClassInfo | str] = [cls, *_merged([*orders, bases])]
+        if not below:
+            # Inside a cycle an order depends on where it was entered; only complete ones are kept.
+            self._mros[cls.key] = order
+        return order
+
+    def _base(self, file: FileIndex, cls: ClassInfo, text: str) -> ClassInfo | str:
+        if text == UNKNOWN_BASE:
+            return UNRESOLVED
+        scope = cls.qualname
+        while "." in scope:  # a class in a class or function sees its neighbours first
+            scope = scope.rpartition(".")[0]
+            near = file.classes.get(f"{scope}.{text}")
+            if near is not None and near != cls:
+                return near
+        base = self.resolve(file, text)
+        if base == cls and text in file.imports:
+            # `from lib import Block` and then `class Block(Block)`.
+            base = self._imported(file, text, {(file.path, text)})
+        return base if isinstance(base, (ClassInfo, str)) else UNRESOLVED + text
+
+    def _class_file(self, cls: ClassInfo) -> FileIndex:
+        return self.file(cls.path) or FileIndex(cls.path)
+
+    def is_module(self, cls: ClassInfo) -> bool | None:
+        """Whether the class is a subclass of torch.nn.Module; None if a base is unknown."""
+        answer: bool | None = False
+        for base in self.mro(cls):
+            if isinstance(base, str):
+                known = is_module_name(base)
+                if known:
+                    return True
+                if known is None:
+                    answer = None
+        return answer
+
+    def method(self, cls: ClassInfo, name: str) -> tuple[FunctionInfo, ClassInfo] | None:
+        """The method that an instance of the class has by that name, and the project class that defines it."""
+        for base in self.mro(cls):
+            if isinstance(base, ClassInfo):
+                found = base.methods.get(base.method_aliases.get(name, name))
+                if found is not None:
+                    return found, base
+        return None
+
+
+_MODULE_CLASSES = frozenset({"LightningModule", "PreTrainedModel", "ModelMixin", "ScriptModule"})
+_NOT_MODULES_IN_NN = frozenset({"Parameter", "UninitializedParameter", "Buffer", "UninitializedBuffer"})
+_NOT_MODULES_IN_TORCH = frozenset({"autograd", "optim", "utils", "distributions", "Tensor"})
+
+
+def is_module_name(qualified: str) -> bool | None:
+    """Whether a class outside the project is a torch.nn.Module, by its qualified name; None if nobody knows."""
+    parts = qualified.split(".")
+    if parts[0] == "torch" and len(parts) > 1:
+        if parts[1] == "nn":
+            return parts[-1] not in _NOT_MODULES_IN_NN and parts[-1][:1].isupper()
+        if parts[1] in _NOT_MODULES_IN_TORCH:
+            return False
+        return True if parts[-1] in _MODULE_CLASSES else None
+    if qualified == "torchmetrics.Metric" or parts[-1] in _MODULE_CLASSES:
+        return True
+    if parts[0] in sys.stdlib_module_names or parts[0] == "typing_extensions":
+        return False
+    return None
+
+
+def _merged(orders: list[list[ClassInfo | str]]) -> list[ClassInfo | str]:
+    """C3 linearisation; where there is none, the first order's head is taken all the same."""
+    orders = [list(o) for o in orders if o]
+    merged: list[ClassInfo | str] = []
+    while orders:
+        tails = [set(o[1:]) for o in orders]
+        head = next((o[0] for o in orders if not any(o[0] in t for t in tails)), orders[0][0])
+        merged.append(head)
+        orders = [rest for o in orders if (rest := [c for c in o if c != head])]
+    return merged

@@ -4,6 +4,8 @@
 does not hold.
 """
 
+import contextlib
+import io
 import itertools
 import random
 import sys
@@ -11,7 +13,6 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -88,7 +89,8 @@ class _Watch:
 
     def call(self, function: Callable[[], object]) -> _Ended:
         """Run `function` in a known state of torch, and put back what it changed globally."""
-        with _default_state(), recording(self._reveal), warnings.catch_warnings():
+        silent = contextlib.redirect_stdout(io.StringIO())
+        with _default_state(), recording(self._reveal), warnings.catch_warnings(), silent:
             warnings.simplefilter("always")
             warnings.showwarning = self._warn
             try:
@@ -220,7 +222,7 @@ def _with_reveals(fixture: Fixture, watch: _Watch, outcomes: list[Outcome]) -> l
     return [module, *cases]
 
 
-@contextmanager
+@contextlib.contextmanager
 def _module(fixture: Fixture, root: Path | None) -> Iterator[types.ModuleType]:
     """An empty module for the fixture, importable while open, with `root` in front of the path."""
     name = f"_autolint_fixture_{next(_numbers)}"
@@ -246,7 +248,7 @@ def _lies_in(module: types.ModuleType, root: Path | None) -> bool:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _default_state() -> Iterator[None]:
     """Seeds, and the global switches of torch that a case may leave changed."""
     random.seed(0)
@@ -269,7 +271,13 @@ def main(paths: Sequence[str]) -> int:
     """Run the files and print one line for each case."""
     status = 0
     for path in paths:
-        for outcome in run_file(path):
+        try:
+            outcomes = run_file(path)
+        except (MarkError, SyntaxError) as error:
+            print(f"FAIL {error}")
+            status = 1
+            continue
+        for outcome in outcomes:
             print(outcome)
             status |= bool(outcome.failures)
     return status

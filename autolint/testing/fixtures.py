@@ -96,8 +96,9 @@ def _case(function: ast.FunctionDef, marks: Sequence[Mark]) -> Case:
 def _check_signature(function: ast.FunctionDef, path: str) -> None:
     arguments = function.args
     names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    if names != ["device"] or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
-        raise MarkError(path, function.lineno, f"{function.name} must take one argument, device")
+    optional = len(arguments.defaults) == len(names) - 1 and None not in arguments.kw_defaults
+    if names[:1] != ["device"] or not optional:
+        raise MarkError(path, function.lineno, f"{function.name} must be callable with a device")
 
 
 def _check_proofs(marks: Sequence[Mark], functions: list[ast.FunctionDef], path: str) -> None:

@@ -96,5 +96,5 @@ class ClassFacts:
         raise NotImplementedError
 
     def class_level(self, attribute: str) -> bool:
-        """Whether a class attribute, property, annotation or an earlier `self.x = None` has the name."""
+        """Whether a class attribute, property or an earlier `self.x = None` has the name."""
         raise NotImplementedError

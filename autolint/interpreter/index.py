@@ -1,14 +1,10 @@
 """What one file offers to the others: its imports, classes, functions and the names they use.
 
-Built from `ast` in a single walk, because every file of a project passes here before LibCST is asked to parse it.
 An index holds no syntax trees, so thousands of them can be kept.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 AUGMENTED = "+="
@@ -18,16 +14,13 @@ ITEM_STORED = "[]="
 UNKNOWN_BASE = "?"
 """Stands in `ClassInfo.bases` for a base that is not a dotted name, such as a call."""
 
-_OFF_NAMES = frozenset({"no_grad", "inference_mode"})
-_OPTIMIZER_LIKE = re.compile(r"opt|adam|sgd", re.IGNORECASE)
-
 
 @dataclass(slots=True, frozen=True)
 class Parameters:
     """The parameters of a function by the way they can be passed."""
 
     positional: tuple[str, ...]
-    """Positional-only ones and those that can be passed both ways; a method's `self` is included."""
+    """Those that can be passed by position; a method's `self` is included."""
     keyword_only: tuple[str, ...]
     vararg: str | None
     kwarg: str | None
@@ -37,7 +30,7 @@ class Parameters:
 
 @dataclass(slots=True, eq=False)
 class FunctionInfo:
-    """A function or method as other files see it. Lines are 1-based, columns count UTF-8 bytes from 0."""
+    """A function or method as other files see it. Lines count from 1, columns are bytes from 0."""
 
     name: str
     qualname: str
@@ -53,7 +46,7 @@ class FunctionInfo:
     decorators: tuple[str, ...]
     """Dotted names as written, without arguments; `?` for anything else."""
     names: frozenset[str]
-    """Every name, attribute and keyword used in the body and in nested functions, and in the decorators.
+    """Every name, attribute and keyword used in the body, nested functions and decorators.
 
     `AUGMENTED` and `ITEM_STORED` stand for statements that have no name of their own.
     """
@@ -70,7 +63,7 @@ class FunctionInfo:
 
 @dataclass(slots=True, eq=False)
 class ClassInfo:
-    """A class as written, without what it inherits. Two infos of one place in one file are equal."""
+    """A class as written, without what it inherits. Infos of one place in one file are equal."""
 
     name: str
     qualname: str
@@ -103,13 +96,14 @@ class ClassInfo:
 
 @dataclass(slots=True, eq=False)
 class FileIndex:
-    """The names of one file and what they stand for. `qualname` keys are as in Python, `f.<locals>.C` included."""
+    """The names of one file and what they stand for. Qualified names are Python's own."""
 
     path: str
     imports: dict[str, str] = field(default_factory=dict)
     """Local name to qualified name; a relative import keeps its dots: `..layers.Block`.
 
-    `import a.b` binds `a` to `a`. Of several imports of one name the first counts, module level before functions.
+    `import a.b` binds `a` to `a`. Of several imports of one name the first counts, module level
+    before functions.
     """
     from_modules: dict[str, str] = field(default_factory=dict)
     """For names bound by `from m import x`: the text of `m`, with its dots."""
@@ -128,391 +122,3 @@ class FileIndex:
     """Bare names of functions and methods that are called where gradient recording is off."""
     imports_torch: bool = False
     mtime: float | None = None
-
-    @classmethod
-    def build(cls, path: str, tree: ast.Module, mtime: float | None = None) -> FileIndex:
-        """Index a parsed file. Raises RecursionError only where `tree` nests functions about a hundred deep."""
-        builder = _Builder(path)
-        builder.module(tree)
-        builder.index.mtime = mtime
-        return builder.index
-
-
-def dotted(node: ast.AST | None) -> str | None:
-    """`a.b.c` for such an expression, else None."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def turns_recording_off(expression: ast.expr) -> bool:
-    """Whether a context manager or decorator switches gradient recording off, in one arm of a conditional at least."""
-    if isinstance(expression, ast.IfExp):
-        return turns_recording_off(expression.body) or turns_recording_off(expression.orelse)
-    if not isinstance(expression, ast.Call):
-        return _last_name(expression) in _OFF_NAMES
-    name = _last_name(expression.func)
-    mode = expression.args[0] if expression.args else None
-    for keyword in expression.keywords:
-        if keyword.arg == "mode":
-            mode = keyword.value
-    literal = mode.value if isinstance(mode, ast.Constant) else None
-    if name == "set_grad_enabled":
-        return literal is False
-    return name in _OFF_NAMES and literal is not False
-
-
-def _last_name(node: ast.AST) -> str | None:
-    """The last part of a name, seen through subscripts: `opts` for `self.opts[0]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else None
-
-
-def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
-    """Fields of each node class that hold nodes which can contain names, last first for use with a stack."""
-    unwanted = {"ctx", "op", "ops", "type_comment", "kind", "returns", "annotation", "type_params"}
-    classes = [c for c in vars(ast).values() if isinstance(c, type) and issubclass(c, ast.AST)]
-    names_only: tuple[type[ast.AST], ...] = (ast.Global, ast.Nonlocal, ast.alias)
-    return {
-        c: () if issubclass(c, names_only) else tuple(f for f in c._fields if f not in unwanted)[::-1]
-        for c in classes
-    }
-
-
-_CHILDREN = _child_fields()
-
-
-@dataclass(slots=True)
-class _Scope:
-    """Where the walk is: the body of the module, a class or a function."""
-
-    prefix: str
-    owner: ClassInfo | None
-    in_function: bool
-    names: set[str] = field(default_factory=set)
-    records: bool = False
-    generator: bool = False
-    switched_off_at: list[int] = field(default_factory=list)
-
-
-class _Builder:
-    def __init__(self, path: str) -> None:
-        self.index = FileIndex(path)
-        self._late_imports: list[tuple[str, str, str | None]] = []
-        self._ambiguous_aliases: set[str] = set()
-
-    def module(self, tree: ast.Module) -> None:
-        scope = _Scope("", None, in_function=False)
-        self._scan(tree.body, scope)
-        self._switched(tree.body, scope)
-        for name, target, module in self._late_imports:
-            self._bind(name, target, module)
-        for name in self._ambiguous_aliases:
-            self.index.aliases.pop(name, None)
-        self.index.module_level_names = frozenset(scope.names)
-
-    def _scan(self, nodes: Iterable[ast.AST], scope: _Scope) -> None:
-        names = scope.names
-        children = _CHILDREN
-        handlers = _HANDLERS
-        stack: list[ast.AST | None] = list(nodes)
-        stack.reverse()
-        while stack:
-            node = stack.pop()
-            kind = node.__class__
-            if kind is ast.Name:
-                names.add(node.id)  # type: ignore[union-attr]
-            elif kind is ast.Attribute:
-                names.add(node.attr)  # type: ignore[union-attr]
-                stack.append(node.value)  # type: ignore[union-attr]
-            elif kind is not ast.Constant and node is not None:
-                handler = handlers.get(kind)
-                if handler is not None and handler(self, node, scope):
-                    continue
-                for name in children[kind]:
-                    value = getattr(node, name, None)
-                    if value.__class__ is list:
-                        stack.extend(value[::-1])
-                    elif isinstance(value, ast.AST):
-                        stack.append(value)
-
-    # Handlers return whether they have dealt with the children themselves.
-
-    def _call(self, node: ast.Call, scope: _Scope) -> bool:
-        function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else _last_name(function)
-        if name in _RECORDING_CALLS and self._records(name, node):
-            scope.records = True
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                scope.names.add(keyword.arg)
-                if keyword.arg == "requires_grad" and _is_true(keyword.value):
-                    scope.records = True
-        return False
-
-    def _records(self, name: str, node: ast.Call) -> bool:
-        function = node.func
-        if name == "grad":
-            text = dotted(function) or ""
-            return text.endswith("autograd.grad") or (
-                self.index.imports.get(text) == "torch.autograd.grad"
-            )
-        if not isinstance(function, ast.Attribute):
-            return False
-        if name == "step":
-            receivers = [_last_name(function.value), *map(_last_name, node.args)]
-            return any(r is not None and _OPTIMIZER_LIKE.search(r) for r in receivers)
-        if name == "requires_grad_":
-            return not node.args or not _is_false(node.args[0])
-        return True
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope) -> bool:
-        qualname = scope.prefix + node.name
-        inner = _Scope(qualname + ".<locals>.", None, in_function=True)
-        self._scan(node.decorator_list, scope)
-        self._scan([*node.args.defaults, *(d for d in node.args.kw_defaults if d)], scope)
-        for decorator in node.decorator_list:
-            self._scan([decorator], inner)
-        self._scan(node.body, inner)
-        self._switched(node.body, inner)
-        if any(map(turns_recording_off, node.decorator_list)):
-            self._called_off(node.body)
-        if scope.in_function:
-            scope.names |= inner.names
-            scope.records = scope.records or inner.records
-        decorators = _decorators(node)
-        info = FunctionInfo(
-            name=node.name,
-            qualname=qualname,
-            path=self.index.path,
-            params=_parameters(node.args),
-            first_line=min([node.lineno, *(d.lineno for d in node.decorator_list)]),
-            line=node.lineno,
-            last_line=node.end_lineno or node.lineno,
-            column=node.col_offset,
-            decorators=decorators,
-            names=frozenset(inner.names),
-            is_generator=inner.generator,
-            is_async=isinstance(node, ast.AsyncFunctionDef),
-            class_name=scope.owner.qualname if scope.owner else None,
-            records=inner.records,
-            is_static="staticmethod" in decorators or node.name == "__new__",
-            is_class="classmethod" in decorators or node.name == "__init_subclass__",
-            is_property=any(d.rpartition(".")[2] in _PROPERTIES for d in decorators),
-        )
-        self._file_function(info, scope)
-        return True
-
-    def _file_function(self, info: FunctionInfo, scope: _Scope) -> None:
-        self.index.all_functions.append(info)
-        if scope.owner is not None:
-            if info.is_property:
-                scope.owner.properties.add(info.name)
-            # A property's setter bears the getter's name and must not hide it.
-            if not any(d.endswith((".setter", ".deleter")) for d in info.decorators):
-                scope.owner.methods[info.name] = info
-        elif not scope.in_function:
-            self.index.functions[info.name] = info
-
-    def _class(self, node: ast.ClassDef, scope: _Scope) -> bool:
-        qualname = scope.prefix + node.name
-        info = ClassInfo(
-            name=node.name,
-            qualname=qualname,
-            path=self.index.path,
-            line=node.lineno,
-            last_line=node.end_lineno or node.lineno,
-            bases=tuple(_base(b) for b in node.bases if not isinstance(b, ast.Starred)),
-            decorators=_decorators(node),
-        )
-        self.index.classes[qualname] = info
-        self._scan([*node.decorator_list, *node.bases, *node.keywords], scope)
-        inner = _Scope(qualname + ".", info, scope.in_function, scope.names)
-        self._scan(node.body, inner)
-        scope.records = scope.records or inner.records
-        return True
-
-    def _with(self, node: ast.With | ast.AsyncWith, scope: _Scope) -> bool:
-        if any(turns_recording_off(item.context_expr) for item in node.items):
-            self._called_off(node.body)
-        return False
-
-    def _expression(self, node: ast.Expr, scope: _Scope) -> bool:
-        call = node.value
-        if isinstance(call, ast.Call) and _last_name(call.func) == "set_grad_enabled":
-            if turns_recording_off(call):
-                scope.switched_off_at.append(node.lineno)
-        return False
-
-    def _switched(self, body: list[ast.stmt], scope: _Scope) -> None:
-        """Calls after a bare `set_grad_enabled(False)`: the place where it is switched on again is not looked for."""
-        if scope.switched_off_at:
-            self._called_off(body, after=min(scope.switched_off_at))
-
-    def _called_off(self, body: Iterable[ast.AST], after: int = 0) -> None:
-        stack = list(body)
-        while stack:
-            node = stack.pop()
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-                continue  # defined here, called elsewhere
-            if isinstance(node, (ast.With, ast.AsyncWith)) and any(
-                _enables(item.context_expr) for item in node.items
-            ):
-                continue
-            if isinstance(node, ast.Call) and node.lineno > after:
-                name = _last_name(node.func)
-                if name is not None:
-                    self.index.calls_off.add(name)
-            stack.extend(ast.iter_child_nodes(node))
-
-    def _assign(self, node: ast.Assign | ast.AnnAssign, scope: _Scope) -> bool:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name):
-                if not scope.in_function or scope.owner is not None:
-                    self._named(target.id, node.value, scope)
-            elif isinstance(target, ast.Subscript):
-                scope.names.add(ITEM_STORED)
-            elif isinstance(target, (ast.Tuple, ast.List)):
-                self._unpacked(target, scope)
-            elif (
-                isinstance(target, ast.Attribute)
-                and target.attr == "requires_grad"
-                and node.value is not None
-                and not _is_false(node.value)
-            ):
-                scope.records = True
-        return False
-
-    def _unpacked(self, target: ast.Tuple | ast.List, scope: _Scope) -> None:
-        for part in target.elts:
-            if isinstance(part, ast.Subscript):
-                scope.names.add(ITEM_STORED)
-            elif isinstance(part, ast.Name) and scope.owner is not None:
-                scope.owner.class_attributes.add(part.id)
-
-    def _named(self, name: str, value: ast.expr | None, scope: _Scope) -> None:
-        text = dotted(value)
-        if scope.owner is not None:
-            if value is None:
-                scope.owner.annotated.add(name)
-                return
-            scope.owner.class_attributes.add(name)
-            if text is not None and text in scope.owner.methods:
-                scope.owner.method_aliases[name] = text
-        elif text is not None and text != name:
-            if self.index.aliases.setdefault(name, text) != text:
-                self._ambiguous_aliases.add(name)
-        elif value is not None and name in self.index.aliases:
-            self._ambiguous_aliases.add(name)
-
-    def _augmented(self, node: ast.AugAssign, scope: _Scope) -> bool:
-        scope.names.add(AUGMENTED)
-        return False
-
-    def _yield(self, node: ast.Yield | ast.YieldFrom, scope: _Scope) -> bool:
-        scope.generator = True
-        return False
-
-    def _import(self, node: ast.Import, scope: _Scope) -> bool:
-        for alias in node.names:
-            self._is_torch(alias.name)
-            if alias.asname:
-                self._bound(alias.asname, alias.name, None, scope)
-            else:
-                top = alias.name.partition(".")[0]
-                self._bound(top, top, None, scope)
-        return True
-
-    def _import_from(self, node: ast.ImportFrom, scope: _Scope) -> bool:
-        module = "." * node.level + (node.module or "")
-        self._is_torch(module)
-        for alias in node.names:
-            if alias.name == "*":
-                self.index.star_imports.append(module)
-                continue
-            joint = "" if module.endswith(".") else "."
-            self._bound(alias.asname or alias.name, module + joint + alias.name, module, scope)
-        return True
-
-    def _is_torch(self, module: str) -> None:
-        if module == "torch" or module.startswith("torch."):
-            self.index.imports_torch = True
-
-    def _bound(self, name: str, target: str, module: str | None, scope: _Scope) -> None:
-        if scope.in_function:
-            self._late_imports.append((name, target, module))
-        else:
-            self._bind(name, target, module)
-
-    def _bind(self, name: str, target: str, module: str | None) -> None:
-        if name not in self.index.imports:
-            self.index.imports[name] = target
-            if module is not None:
-                self.index.from_modules[name] = module
-
-
-_RECORDING_CALLS = frozenset({"backward", "grad", "step", "requires_grad_"})
-_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "lazy_property"})
-_HANDLERS = {
-    ast.Call: _Builder._call,
-    ast.FunctionDef: _Builder._function,
-    ast.AsyncFunctionDef: _Builder._function,
-    ast.ClassDef: _Builder._class,
-    ast.With: _Builder._with,
-    ast.AsyncWith: _Builder._with,
-    ast.Expr: _Builder._expression,
-    ast.Assign: _Builder._assign,
-    ast.AnnAssign: _Builder._assign,
-    ast.AugAssign: _Builder._augmented,
-    ast.Yield: _Builder._yield,
-    ast.YieldFrom: _Builder._yield,
-    ast.Import: _Builder._import,
-    ast.ImportFrom: _Builder._import_from,
-}
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _enables(expression: ast.expr) -> bool:
-    if not isinstance(expression, ast.Call):
-        return False
-    name = _last_name(expression.func)
-    return name == "enable_grad" or (
-        name == "set_grad_enabled" and bool(expression.args) and _is_true(expression.args[0])
-    )
-
-
-def _base(node: ast.expr) -> str:
-    # `Generic[T]` inherits from Generic.
-    return dotted(node.value if isinstance(node, ast.Subscript) else node) or UNKNOWN_BASE
-
-
-def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[str, ...]:
-    return tuple(
-        dotted(d.func if isinstance(d, ast.Call) else d) or "?" for d in node.decorator_list
-    )
-
-
-def _parameters(arguments: ast.arguments) -> Parameters:
-    return Parameters(
-        positional=tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args)),
-        keyword_only=tuple(a.arg for a in arguments.kwonlyargs),
-        vararg=arguments.vararg.arg if arguments.vararg else None,
-        kwarg=arguments.kwarg.arg if arguments.kwarg else None,
-        defaults=len(arguments.defaults),
-    )

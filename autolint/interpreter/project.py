@@ -1,6 +1,6 @@
-"""The other files of the project: which file an import means, and what a name written in one file stands for.
+"""The files of the project, and what a name written in one of them stands for.
 
-Only `os` and `ast` work here. Nothing is imported or executed, and no file outside the project's own folders is read.
+Nothing is imported or executed, and no file outside the project's own folders is read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from autolint.interpreter.index import UNKNOWN_BASE, ClassInfo, FileIndex, FunctionInfo
+from autolint.interpreter.indexing import index_file
+from autolint.interpreter.module_paths import ModulePaths
 
 Resolved: TypeAlias = ClassInfo | FunctionInfo | FileIndex | str | None
 """Something of the project, the qualified name of something outside it, or None: unknown."""
@@ -22,19 +24,19 @@ Resolved: TypeAlias = ClassInfo | FunctionInfo | FileIndex | str | None
 UNRESOLVED = "?"
 """First character of the entries of an mro that stand for bases nobody could find."""
 
-_TOP_LEVEL_OUTSIDE = frozenset({"torch", "numpy"})
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-
 
 class Project:
     """Indices of the files that have been asked for, and the resolution of names through them."""
 
     def __init__(
-        self, read: Callable[[str], str | None], max_files: int = 4096, max_tree_chars: int = 4_000_000
+        self,
+        read: Callable[[str], str | None],
+        max_files: int = 4096,
+        max_tree_chars: int = 4_000_000,
     ) -> None:
         """`read` gives a file's decoded text, or None if there is none; it must not raise.
 
-        At most `max_files` indices, and syntax trees of about `max_tree_chars` characters of source, are kept.
+        At most `max_files` indices are kept, and trees of at most `max_tree_chars` characters.
         """
         self._read = read
         self._max_files = max_files
@@ -43,19 +45,20 @@ class Project:
         self._trees: OrderedDict[str, tuple[ast.Module, int]] = OrderedDict()
         self._max_tree_chars = max_tree_chars
         self._tree_chars = 0
-        self._exists: dict[str, bool] = {}
-        self._located: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._paths = ModulePaths()
+        self._resolved: dict[tuple[str, str], Resolved] = {}
         self._mros: dict[tuple[str, int, str], list[ClassInfo | str]] = {}
         self._keys: dict[str, str] = {}
 
     # Files
 
     def add(self, index: FileIndex, tree: ast.Module | None = None) -> None:
-        """Make a file that is parsed already known; it is never read again, except for its tree."""
+        """Make a file known that is parsed already. It is read again only for its tree."""
         key = self._key(index.path)
         self._added[key] = index
-        self._indices.pop(key, None)
-        self._mros.clear()
+        if self._indices.pop(key, None) is not None:
+            self._resolved.clear()
+            self._mros.clear()
         if tree is not None:
             self._keep_tree(key, tree, 50 * len(tree.body))
 
@@ -72,7 +75,7 @@ class Project:
         index = None
         if tree is not None:
             try:
-                index = FileIndex.build(path, tree)
+                index = index_file(path, tree)
             except RecursionError:
                 index = None
         self._indices[key] = index
@@ -118,7 +121,7 @@ class Project:
     # Imports
 
     def module(self, importer: FileIndex, dotted: str, level: int = 0) -> FileIndex | None:
-        """The file that `import dotted` means in `importer`; None if there is none or there are two.
+        """The file that an import means in `importer`; None if there is none or there are two.
 
         `level` is the number of leading dots of a relative import.
         """
@@ -126,91 +129,25 @@ class Project:
         return self.file(found[0]) if len(found) == 1 else None
 
     def _locate(self, importer: FileIndex, dotted: str) -> tuple[str, ...]:
-        """Paths of all files that the module could be: none, one or several."""
-        folder = os.path.dirname(self._key(importer.path))
-        cached = self._located.get((folder, dotted))
-        if cached is None:
-            cached = tuple(self._candidates(folder, dotted))
-            self._located[folder, dotted] = cached
-        own = self._key(importer.path)
-        relative = not os.path.isabs(importer.path)
-        # A module named like the library it wraps imports the library, not itself.
-        found = [p for p in cached if p != own or dotted.startswith(".")]
-        return tuple(os.path.relpath(p).replace(os.sep, "/") if relative else p for p in found)
-
-    def _candidates(self, folder: str, dotted: str) -> list[str]:
-        name = dotted.lstrip(".")
-        level = len(dotted) - len(name)
-        if level:
-            for _ in range(level - 1):
-                folder = os.path.dirname(folder)
-            found = self._under(folder, name)
-            return [found] if found else []
-        top = name.partition(".")[0]
-        if top in _TOP_LEVEL_OUTSIDE:
-            return []
-        if top in sys.stdlib_module_names and self._is_package(folder):
-            return []  # in a package, absolute imports do not look beside the file
-        candidates: dict[str, None] = {}
-        for root in self._roots(folder, top):
-            found = self._under(root, name)
-            if found:
-                candidates[found] = None
-        return list(candidates)
-
-    def _roots(self, folder: str, top: str) -> list[str]:
-        """Folders in which an absolute import is looked up: see DESIGN §5."""
-        base = folder
-        while self._is_package(base) and os.path.dirname(base) != base:
-            base = os.path.dirname(base)
-        roots = [folder]
-        if os.path.basename(base) in _INSTALLED:
-            # An installed package sees itself, and none of its neighbours.
-            inside = folder[len(base) + 1 :].split(os.sep)[0]
-            return [*roots, base] if inside == top else roots[: folder != base]
-        nearest = [base, os.path.join(base, "src")]
-        if not any(self._has(root, top) for root in (folder, *nearest)):
-            # Scripts, tests and examples lie in a folder beside the package.
-            above = os.path.dirname(base)
-            while self._is_package(above) and os.path.dirname(above) != above:
-                above = os.path.dirname(above)
-            nearest = [above, os.path.join(above, "src")]
-        return roots + nearest
-
-    def _has(self, root: str, top: str) -> bool:
-        path = os.path.join(root, top)
-        return self._is_file(path + ".py") or self._is_file(path)
-
-    def _under(self, root: str, name: str) -> str | None:
-        path = os.path.join(root, *name.split(".")) if name else root
-        package = os.path.join(path, "__init__.py")
-        if self._is_file(package):
-            return package  # as Python does, before a module of the same name
-        return path + ".py" if name and self._is_file(path + ".py") else None
-
-    def _is_package(self, folder: str) -> bool:
-        return self._is_file(os.path.join(folder, "__init__.py"))
-
-    def _is_file(self, path: str) -> bool:
-        known = self._exists.get(path)
-        if known is None:
-            known = self._exists[path] = os.path.exists(path)
-        return known
+        return self._paths.locate(importer.path, dotted)
 
     # Names
 
     def resolve(self, file: FileIndex, dotted: str) -> Resolved:
         """What a dotted name written at module level of `file` stands for.
 
-        Aliases, re-exports and star imports are followed. A str is the qualified name of something outside the
-        project (`torch.nn.Module`, `builtins.object`).
+        Aliases, re-exports and star imports are followed. A str is the qualified name of something
+        outside the project (`torch.nn.Module`, `builtins.object`).
         """
-        parts = dotted.split(".")
-        seen: set[tuple[str, str]] = set()
-        found = self._chain(file, parts, seen)
-        if found is None and len(parts) == 1 and hasattr(builtins, parts[0]):
-            if parts[0] not in file.imports and parts[0] not in file.aliases:
-                return "builtins." + parts[0]
+        key = (file.path, dotted)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(file, dotted)
+        return self._resolved[key]
+
+    def _resolve(self, file: FileIndex, dotted: str) -> Resolved:
+        found = self._chain(file, dotted.split("."), set())
+        if found is None and dotted not in file.imports and dotted not in file.aliases:
+            return "builtins." + dotted if hasattr(builtins, dotted) else None
         return found
 
     def _chain(self, file: FileIndex, parts: list[str], seen: set[tuple[str, str]]) -> Resolved:
@@ -271,7 +208,7 @@ class Project:
         self, file: FileIndex, value: Resolved, name: str, seen: set[tuple[str, str]]
     ) -> Resolved:
         if isinstance(value, str):
-            # The parts of a namespace package look like something outside until a file is reached.
+            # Parts of a namespace package look like something outside until a file is reached.
             return self._as_module(file, f"{value}.{name}")
         if isinstance(value, FileIndex):
             found = self._lookup(value, name, seen)
@@ -295,8 +232,8 @@ class Project:
     def mro(self, cls: ClassInfo) -> list[ClassInfo | str]:
         """The class and its bases in Python's order; a str for a class outside the project.
 
-        A base that nobody could find is `?` and its text. Where Python would refuse the order, and in cycles,
-        the bases come depth first.
+        A base that nobody could find is `?` and its text. Cycles are cut, and an order that Python
+        would refuse is made up.
         """
         return self._mro(cls, ())
 
@@ -310,7 +247,7 @@ class Project:
             base = self._base(file, cls, text)
             if base != cls and base not in below and base not in bases:
                 bases.append(base)
-        orders = [
+        orders: list[list[ClassInfo | str]] = [
             [b] if isinstance(b, str) else self._mro(b, (*below, cls)) for b in bases
         ]
         order: list[ClassInfo | str] = [cls, *_merged([*orders, bases])]
@@ -350,7 +287,7 @@ class Project:
         return answer
 
     def method(self, cls: ClassInfo, name: str) -> tuple[FunctionInfo, ClassInfo] | None:
-        """The method that an instance of the class has by that name, and the project class that defines it."""
+        """The method that an instance has by that name, and the project class that defines it."""
         for base in self.mro(cls):
             if isinstance(base, ClassInfo):
                 found = base.methods.get(base.method_aliases.get(name, name))
@@ -360,12 +297,14 @@ class Project:
 
 
 _MODULE_CLASSES = frozenset({"LightningModule", "PreTrainedModel", "ModelMixin", "ScriptModule"})
-_NOT_MODULES_IN_NN = frozenset({"Parameter", "UninitializedParameter", "Buffer", "UninitializedBuffer"})
+_NOT_MODULES_IN_NN = frozenset(
+    {"Parameter", "UninitializedParameter", "Buffer", "UninitializedBuffer"}
+)
 _NOT_MODULES_IN_TORCH = frozenset({"autograd", "optim", "utils", "distributions", "Tensor"})
 
 
 def is_module_name(qualified: str) -> bool | None:
-    """Whether a class outside the project is a torch.nn.Module, by its qualified name; None if nobody knows."""
+    """Whether a class outside the project is a torch.nn.Module; None if nobody knows."""
     parts = qualified.split(".")
     if parts[0] == "torch" and len(parts) > 1:
         if parts[1] == "nn":

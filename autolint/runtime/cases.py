@@ -76,7 +76,8 @@ class _Ended:
         if self.error is None:
             return f"a return of {self.value!r}"
         message = " ".join(str(self.error).split())
-        return f"{type(self.error).__name__} on line {self.lines[-1:] or '?'}: {message}"
+        place = f"line {self.lines[-1]}" if self.lines else "no line of this file"
+        return f"{type(self.error).__name__} on {place}: {message}"
 
 
 class _Watch:

@@ -1,0 +1,186 @@
+"""One run of ``autolint check``: from the words of the command line to what is printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from autolint.config import ConfigError, Configs, Overrides, parse_severity
+from autolint.diagnostic import Outcome, Problem
+from autolint.files import File, PathError, discover
+from autolint.fix import diff
+from autolint.registry import Registry, RegistryError
+from autolint.report import Paint, relative, render
+from autolint.runner import Fixing, Progress, Runner
+from autolint.selection import check_selector
+
+SLOW = 1.0
+"""Seconds after which a run shows how far it is."""
+
+_BAR = 30
+
+
+class Failure(Exception):
+    """The run cannot be done at all; one line says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the command line, by their names there. None: not given."""
+
+    format: str
+    select: tuple[str, ...] | None
+    ignore: tuple[str, ...] | None
+    extend_select: tuple[str, ...] | None
+    min_severity: str | None
+    fix: bool
+    unsafe_fixes: bool
+    diff: bool
+    statistics: bool
+    exclude: tuple[str, ...] | None
+    extend_exclude: tuple[str, ...] | None
+    force_exclude: bool
+    config: str | None
+    stdin_filename: str | None
+    exit_zero: bool
+    verbose: bool
+
+    @property
+    def overrides(self) -> Overrides:
+        """What stands above the configuration files."""
+        return Overrides(
+            select=self.select,
+            extend_select=self.extend_select or (),
+            ignore=self.ignore or (),
+            min_severity=None if self.min_severity is None else parse_severity(self.min_severity),
+            exclude=self.exclude,
+            extend_exclude=self.extend_exclude or (),
+            force_exclude=self.force_exclude,
+        )
+
+    @property
+    def fixing(self) -> Fixing:
+        """Which fixes are wanted, to be written or shown."""
+        if not (self.fix or self.diff):
+            return Fixing.NONE
+        return Fixing.ALL if self.unsafe_fixes else Fixing.SAFE
+
+
+def check_paths(paths: Sequence[str], options: Options) -> int:
+    """Check, print, and return the exit code. Raises Failure if nothing could be checked."""
+    try:
+        check = _Check(options)
+        return check.standard_input(paths) if "-" in paths else check.paths(paths)
+    except (ConfigError, PathError, RegistryError) as error:
+        raise Failure(str(error)) from error
+
+
+class _Check:
+    """The parts that both forms of checking share."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._base = os.getcwd()
+        self._registry = Registry.load()
+        self._configs = Configs(
+            options.overrides,
+            lambda selector: check_selector(self._registry, selector),
+            options.config,
+        )
+
+    def paths(self, paths: Sequence[str]) -> int:
+        """Check files and folders of the disk."""
+        options = self._options
+        found = discover(paths, self._configs, options.overrides)
+        if not found.files and not found.problems:
+            print("no Python files found", file=sys.stderr)
+        if options.verbose:
+            for file in found.files:
+                origin = file.config.origin or "no configuration"
+                print(f"{self._shown(file.path)}: {self._shown(origin)}", file=sys.stderr)
+        runner = Runner(self._registry, options.fixing, write=not options.diff)
+        with _progress() as progress:
+            outcome = runner.run(found.files, progress)
+        outcome.problems[:0] = found.problems
+        if options.diff:
+            self._print_diffs(outcome)
+        else:
+            self._print_report(outcome)
+        return self._finish(outcome)
+
+    def standard_input(self, paths: Sequence[str]) -> int:
+        """Check what comes through the pipe; with ``--fix``, pass the fixed text on."""
+        options = self._options
+        if len(paths) > 1:
+            raise Failure("- cannot be mixed with other paths")
+        path = os.path.abspath(options.stdin_filename or "-")
+        config = self._configs.of_folder(os.path.dirname(path))
+        raw = sys.stdin.buffer.read()
+        outcome = Runner(self._registry, options.fixing).run_bytes(File(path, config), raw)
+        if options.diff:
+            self._print_diffs(outcome)
+        elif options.fix:
+            if path in outcome.changed:
+                raw = outcome.changed[path][1].encoded()
+            sys.stdout.buffer.write(raw)
+            self._print_report(outcome, to_person=True)
+        else:
+            self._print_report(outcome)
+        return self._finish(outcome)
+
+    def _print_diffs(self, outcome: Outcome) -> None:
+        for path, (before, after) in sorted(outcome.changed.items()):
+            print(diff(before.original, after.original, self._shown(path)), end="")
+
+    def _print_report(self, outcome: Outcome, to_person: bool = False) -> None:
+        """Print to standard output, or to standard error where the output is taken."""
+        stream = sys.stderr if to_person else sys.stdout
+        paint = Paint(stream.isatty() and not os.environ.get("NO_COLOR"))
+        options = self._options
+        for line in render(options.format, outcome, self._base, paint, options.statistics):
+            print(line, file=stream)
+
+    def _finish(self, outcome: Outcome) -> int:
+        self._complain(outcome.problems)
+        if outcome.problems:
+            return 2
+        if self._options.exit_zero:
+            return 0
+        return int(bool(outcome.changed if self._options.diff else outcome.findings))
+
+    def _complain(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            print(f"error: {self._shown(problem.path)}: {problem.message}", file=sys.stderr)
+            if self._options.verbose and problem.details:
+                print(problem.details, file=sys.stderr)
+
+    def _shown(self, path: str) -> str:
+        return relative(path, self._base)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on the terminal once a run has become slow, else nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began = time.monotonic()
+    width = 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal width
+        if time.monotonic() - began > SLOW:
+            filled = _BAR * done // total
+            text = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done}/{total} files"
+            width = max(width, len(text))
+            print(f"\r{text}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if width:
+            print("\r" + " " * width, end="\r", file=sys.stderr, flush=True)

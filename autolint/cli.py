@@ -1,0 +1,173 @@
+"""The command line: reads the words, hands them on, prints what comes back.
+
+Exit codes: 0 nothing found, 1 findings, 2 autolint could not do what was asked.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import autolint
+
+if TYPE_CHECKING:
+    from autolint.registry import Entry, Registry
+
+# The rest is imported where it is used: --help and --version need none of it.
+
+FORMATS = ("text", "concise", "json", "github")
+SEVERITIES = ("info", "warning", "error")
+
+
+class _Failure(click.ClickException):
+    """Something that cannot be done, in one line."""
+
+    exit_code = 2
+
+
+class _Choice(click.Choice[str]):
+    """A choice that suggests the nearest word."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        from autolint.config import did_you_mean
+
+        words = ", ".join(repr(each) for each in self.choices)
+        return f"{value!r} is not one of {words}{did_you_mean(str(value), self.choices)}"
+
+
+class _CheckByDefault(click.Group):
+    """A group whose command is ``check`` unless another one is named first."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"--help", "-h", "--version", *self.commands}
+        if not args or args[0] not in own:
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = cli.main(args, prog_name="autolint", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        click.echo(f"error: {' '.join(error.format_message().split())}", err=True)
+        status = 2
+    except (click.Abort, KeyboardInterrupt):
+        status = 130
+    except BrokenPipeError:
+        # The reader has seen enough; what is still buffered must not raise at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    sys.exit(status)
+
+
+@click.group(
+    cls=_CheckByDefault,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="[check] [OPTIONS] [PATH]... | explain [CODE]",
+)
+@click.version_option(autolint.__version__, message="autolint %(version)s")
+def cli() -> None:
+    """Find wrong gradients, lost parameters and leaked graphs in PyTorch code.
+
+    Without a command, paths are checked. The options of checking: autolint check --help.
+    """
+
+
+def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Words between commas; None if the option was not given."""
+    if value is None:
+        return None
+    return tuple(word for word in (each.strip() for each in value.split(",")) if word)
+
+
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--select", callback=_split, metavar="CODES", help="Run these rules only.")
+@click.option("--ignore", callback=_split, metavar="CODES", help="Do not run these rules.")
+@click.option("--extend-select", callback=_split, metavar="CODES", help="Run these rules too.")
+@click.option(
+    "--min-severity", type=_Choice(SEVERITIES), help="Show findings from this severity on."
+)
+@click.option("--fix", is_flag=True, help="Apply safe fixes.")
+@click.option("--unsafe-fixes", is_flag=True, help="Include fixes that change more than the fault.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change; change nothing.")
+@click.option(
+    "--format",
+    type=_Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Form of the report.",
+)
+@click.option("--statistics", is_flag=True, help="Show counts by rule instead of findings.")
+@click.option("--exclude", callback=_split, metavar="PATTERNS", help="Leave out these paths only.")
+@click.option(
+    "--extend-exclude", callback=_split, metavar="PATTERNS", help="Leave out these paths too."
+)
+@click.option("--force-exclude", is_flag=True, help="Leave them out even if they are named.")
+@click.option("--config", metavar="FILE", help="Use this pyproject.toml for all files.")
+@click.option("--stdin-filename", metavar="PATH", help="Name of the file that - stands for.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=0),
+    default=0,
+    expose_value=False,
+    help="Processes (0: as needed).",
+)
+@click.option("--no-cache", is_flag=True, expose_value=False, help="Check every file afresh.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 also if there are findings.")
+@click.option("-v", "--verbose", is_flag=True, help="Name each file, and show tracebacks.")
+@click.pass_context
+def check(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
+    """Check Python files and folders (without any: the working folder).
+
+    CODES are separated by commas: codes (AG102), their beginnings (AG1), or names. A - reads
+    standard input.
+    """
+    from autolint.checking import Failure, Options, check_paths
+
+    try:
+        ctx.exit(check_paths(paths or (".",), Options(**options)))
+    except Failure as error:
+        raise _Failure(str(error)) from error
+
+
+@cli.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Show the page of a rule, or a table of all rules."""
+    registry = _registry()
+    entry = registry.find(code) if code is not None else None
+    if entry is not None:
+        click.echo(f"{entry.code} {entry.name} ({entry.severity})\n\n{entry.page.strip()}")
+        return
+    entries = [each for each in registry if each.code.startswith(code or "")]
+    if not entries:
+        from autolint.config import did_you_mean
+
+        raise _Failure(f"no rule is called {code!r}{did_you_mean(code or '', registry.keys())}")
+    for line in _table(entries):
+        click.echo(line)
+
+
+def _table(entries: Sequence[Entry]) -> Iterator[str]:
+    width = max(len(each.name) for each in entries)
+    for each in entries:
+        yield f"{each.code}  {each.name:<{width}}  {each.severity!s:<7}  {each.summary}"
+
+
+def _registry() -> Registry:
+    from autolint.registry import Registry, RegistryError
+
+    try:
+        return Registry.load()
+    except RegistryError as error:
+        raise _Failure(str(error)) from error

@@ -1,0 +1,166 @@
+"""The rules: found through the entry-point group ``autolint.rules``, each validated when it is
+loaded.
+
+A pack is a package whose modules hold one rule each, as ``RULE``. A module whose name begins with
+an underscore is a helper. The engine has two codes of its own, which are entries without a rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from autolint.api import Event, Rule, Severity
+
+GROUP = "autolint.rules"
+
+PAGE_PARTS = ("Bad", "Good", "Not reported")
+"""Parts that a rule's page must have, each introduced by a line that begins with it."""
+
+_CODE = re.compile(r"[A-Z]{2,}[0-9]{3,}")
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+class RegistryError(Exception):
+    """A rule or a pack of rules cannot be used: one line that names its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A code as the command line knows it; `rule` is None for the engine's own."""
+
+    code: str
+    name: str
+    severity: Severity
+    page: str
+    rule: Rule | None = None
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page."""
+        return self.page.strip().partition("\n")[0]
+
+
+UNPARSABLE = Entry(
+    "AG000",
+    "unparsable-file",
+    Severity.ERROR,
+    """File that cannot be read as Python.
+
+Nothing in such a file was checked; the other files were. The message says what stopped the parser:
+a syntax error (also syntax that is newer than the Python which runs autolint), an encoding that
+does not fit the bytes, or nesting or size beyond what is analysed.
+
+It cannot be suppressed by a comment, since comments are not known in such a file: exclude the file
+or ignore AG000 for it in ``[tool.autolint.per-file-ignores]``. """,
+)
+
+UNUSED_SUPPRESSION = Entry(
+    "AG001",
+    "unused-suppression",
+    Severity.WARNING,
+    """Suppression comment that hides nothing.
+
+The rule that the comment names was run and found nothing on this statement, at any severity; or no
+rule has that code. Such a comment would hide the next, real fault. Remove it.
+
+Not reported: a bare ``# noqa`` and codes of other tools; a code whose rule was not run, because it
+is not selected or because a function of the file could not be followed to its end. """,
+)
+
+
+class Registry:
+    """All rules that are installed, by code."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        """Raises RegistryError for a rule that is not valid, or two with one code or name."""
+        self._entries: dict[str, Entry] = {}
+        self._by_name: dict[str, Entry] = {}
+        for entry in (UNPARSABLE, UNUSED_SUPPRESSION):
+            self._add(entry, "autolint")
+        for rule in rules:
+            for fault in _faults(rule):
+                raise RegistryError(f"rule {rule.module}: {fault}")
+            entry = Entry(rule.code, rule.name, rule.severity, rule.page, rule)
+            self._add(entry, rule.module)
+
+    @classmethod
+    def load(cls) -> Registry:
+        """Load every installed pack. Raises RegistryError."""
+        rules: list[Rule] = []
+        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
+            rules.extend(_pack(point.name, point.value))
+        return cls(rules)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """The entries in the order of their codes."""
+        return iter(sorted(self._entries.values(), key=lambda entry: entry.code))
+
+    def find(self, key: str) -> Entry | None:
+        """The entry with that code or name."""
+        return self._entries.get(key) or self._by_name.get(key)
+
+    def keys(self) -> list[str]:
+        """All codes and names."""
+        return [*self._entries, *self._by_name]
+
+    def _add(self, entry: Entry, module: str) -> None:
+        if entry.code in self._entries:
+            raise RegistryError(f"rule {module}: code {entry.code} is taken by another rule")
+        if entry.name in self._by_name:
+            raise RegistryError(f"rule {module}: name {entry.name} is taken by another rule")
+        self._entries[entry.code] = entry
+        self._by_name[entry.name] = entry
+
+
+def _pack(pack: str, package_name: str) -> Iterator[Rule]:
+    """Import the rule modules of one pack."""
+    package = _imported(pack, package_name)
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
+        if info.name.startswith("_"):
+            continue
+        module = _imported(pack, f"{package_name}.{info.name}")
+        rule = getattr(module, "RULE", None)
+        if not isinstance(rule, Rule):
+            raise RegistryError(f"rule pack {pack!r}: {module.__file__} defines no RULE")
+        yield rule
+
+
+def _imported(pack: str, name: str) -> ModuleType:
+    """Import a module of a pack: foreign code, which may raise anything."""
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RegistryError(f"rule pack {pack!r}: cannot import {name}: {reason}") from error
+
+
+def _faults(rule: Rule) -> Iterator[str]:
+    """What is wrong with a rule."""
+    if not _CODE.fullmatch(rule.code):
+        yield f"code {rule.code!r} is not letters followed by at least three digits"
+    if not _NAME.fullmatch(rule.name):
+        yield f"name {rule.name!r} is not lower-case words joined by hyphens"
+    if not rule.checks:
+        yield "subscribes to no event"
+    for event in rule.checks:
+        if not (isinstance(event, type) and issubclass(event, Event) and event.triggers):
+            yield f"subscribes to {event!r}, which is no event with triggers"
+    yield from _page_faults(rule.page)
+
+
+def _page_faults(page: str) -> Iterator[str]:
+    lines = page.strip().splitlines()
+    if not lines:
+        yield "has no page: its module needs a docstring"
+        return
+    if not lines[0].endswith(".") or (len(lines) > 1 and lines[1].strip()):
+        yield "page does not begin with a summary line, ended by a full stop and a blank line"
+    for part in PAGE_PARTS:
+        if not any(re.match(rf"\W*{part}\b", line) for line in lines):
+            yield f"page lacks the part {part!r}"

@@ -1,0 +1,100 @@
+"""From a rule's fix, which speaks of nodes, to edits of the file's text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from autolint.api import Edit, Fix
+from autolint.diagnostic import Repair, TextEdit
+from autolint.positions import Span
+
+
+class Repairs:
+    """Makes the text edits of one file's fixes."""
+
+    def __init__(self, text: str, tree: ast.Module, spans: Mapping[int, Span]) -> None:
+        """`spans` has the nodes of this file that fixes speak of, by ``id(node)``."""
+        self._lines = text.split("\n")
+        self._tree = tree
+        self._spans = spans
+
+    def repair(self, fix: Fix) -> Repair | None:
+        """The fix as text edits; None if it cannot be made here.
+
+        That is so where it reaches into another file, or where a statement that must have its lines
+        to itself shares them.
+        """
+        edits: list[TextEdit] = []
+        for edit in fix.edits:
+            span = self._spans.get(id(edit.node))
+            made = None if span is None else self._edit(edit, span)
+            if made is None:
+                return None
+            edits.append(made)
+        edits.extend(self._imports(fix.imports))
+        return Repair(fix.title, fix.safe, tuple(sorted(edits)))
+
+    def _edit(self, edit: Edit, span: Span) -> TextEdit | None:
+        whole = (span.line, span.column + 1, span.end_line, span.end_column + 1)
+        if edit.kind == "replace":
+            return TextEdit(*whole, edit.text)
+        if not self._alone(span):
+            return None
+        if edit.kind == "delete":
+            if self._only_statement(span.line):
+                return TextEdit(*whole, "pass")
+            return TextEdit(span.line, 1, span.end_line + 1, 1, "")
+        indent = self._lines[span.line - 1][: span.column]
+        statements = [indent + line if line else "" for line in edit.text.split("\n")]
+        if edit.kind == "insert_before":
+            text = "\n".join(statements).removeprefix(indent) + "\n" + indent
+            return TextEdit(*whole[:2], *whole[:2], text)
+        end = (span.end_line, len(self._lines[span.end_line - 1]) + 1)
+        return TextEdit(*end, *end, "\n" + "\n".join(statements))
+
+    def _alone(self, span: Span) -> bool:
+        """Whether nothing but a comment shares the first and the last line of a statement."""
+        before = self._lines[span.line - 1][: span.column]
+        after = self._lines[span.end_line - 1][span.end_column :].strip()
+        return not before.strip() and (not after or after.startswith("#"))
+
+    def _only_statement(self, line: int) -> bool:
+        """Whether the statement on a line is the only one of its block, which may not be empty."""
+        for node in ast.walk(self._tree):
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                if isinstance(block, list) and len(block) == 1 and block[0].lineno == line:
+                    return not isinstance(node, ast.Module)
+        return False
+
+    def _imports(self, wanted: tuple[str, ...]) -> Iterator[TextEdit]:
+        """Insertions of the imports that the file lacks, before its first import or statement."""
+        present = {ast.unparse(node) for node in self._tree.body if _is_import(node)}
+        missing = [line for line in wanted if line not in present]
+        if missing:
+            line = self._import_line()
+            yield TextEdit(line, 1, line, 1, "".join(f"{each}\n" for each in missing))
+
+    def _import_line(self) -> int:
+        """The line of the first statement that is neither docstring nor ``__future__`` import."""
+        for position, node in enumerate(self._tree.body):
+            if position == 0 and _is_docstring(node):
+                continue
+            if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+                continue
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+            return min([node.lineno, *(each.lineno for each in decorators)])
+        return len(self._lines) + 1
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,203 @@
+"""Many files: in order, each on its own, with fixes if asked for."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import threading
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from autolint import fix
+from autolint.config import Config
+from autolint.diagnostic import Diagnostic, Outcome, Problem
+from autolint.engine import Engine, FileResult
+from autolint.files import File, Patterns
+from autolint.interpreter.project import Project
+from autolint.registry import Registry
+from autolint.selection import Selection
+from autolint.source import Source, read_text
+
+MAX_ROUNDS = 10
+"""Rounds of fixing a file after which its fixes are taken to contradict each other."""
+
+_STACK_SIZES = (512 << 20, 128 << 20, 32 << 20)
+"""Stacks to ask for, largest first; memory is used only as deep as one goes."""
+
+Progress = Callable[[int, int], None]
+T = TypeVar("T")
+
+
+class Fixing(enum.Enum):
+    """Which fixes are applied."""
+
+    NONE = "none"
+    SAFE = "safe"
+    ALL = "all"
+
+
+class Runner:
+    """Runs the engine over files and gathers the outcome."""
+
+    def __init__(
+        self, registry: Registry, fixing: Fixing = Fixing.NONE, write: bool = True
+    ) -> None:
+        """`write` False leaves fixed texts in the outcome only."""
+        self._registry = registry
+        self._engine = Engine(registry, Project(read_text))
+        self._fixing = fixing
+        self._write = write
+        self._selections: dict[tuple[Config, tuple[str, ...]], Selection] = {}
+        self._per_file: dict[Config, list[tuple[Patterns, tuple[str, ...]]]] = {}
+        self.outcome = Outcome()
+
+    def run(self, files: Sequence[File], progress: Progress | None = None) -> Outcome:
+        """Check files of the disk. `progress` is told how many are done, of how many."""
+        return on_deep_stack(lambda: self._run(files, progress))
+
+    def run_bytes(self, file: File, raw: bytes) -> Outcome:
+        """Check one file whose bytes are given; nothing is written."""
+        self._write = False
+        on_deep_stack(lambda: self._check(file, raw))
+        return self.outcome
+
+    def _run(self, files: Sequence[File], progress: Progress | None) -> Outcome:
+        collecting = gc.isenabled()
+        # Trees are freed by reference counts; looking for cycles among their nodes costs a tenth.
+        gc.disable()
+        try:
+            for done, file in enumerate(files, 1):
+                self._read_and_check(file)
+                if progress is not None:
+                    progress(done, len(files))
+        finally:
+            if collecting:
+                gc.enable()
+        self.outcome.findings.sort(key=lambda each: each.order)
+        return self.outcome
+
+    def _read_and_check(self, file: File) -> None:
+        try:
+            with open(file.path, "rb") as stream:
+                raw = stream.read()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.outcome.problems.append(Problem(file.path, f"file cannot be read: {reason}"))
+            return
+        self._check(file, raw)
+
+    def _check(self, file: File, raw: bytes) -> None:
+        selection = self._selection(file)
+        result = self._engine.check(file.path, raw, selection)
+        if self._fixing is not Fixing.NONE and result.source is not None:
+            result = self._fix(result.source, result, selection)
+        outcome = self.outcome
+        outcome.files += 1
+        outcome.functions += result.functions
+        outcome.not_followed += result.not_followed
+        outcome.problems.extend(result.problems)
+        outcome.findings.extend(
+            each for each in result.diagnostics if selection.shows(each.code, each.severity)
+        )
+
+    def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
+        """Apply fixes and lint again until nothing is left to fix."""
+        source, result, fixed = before, first, 0
+        rejected: dict[tuple[str, str], Problem] = {}
+        for _ in range(MAX_ROUNDS):
+            wanted = [
+                each
+                for each in result.diagnostics
+                if self._is_wanted(each, selection) and (each.code, each.message) not in rejected
+            ]
+            applied = fix.apply(source, wanted)
+            for each, reason in applied.rejected:
+                rejected[each.code, each.message] = _rejection(each, reason)
+            if not applied.fixed:
+                break
+            source, fixed = applied.source, fixed + len(applied.fixed)
+            result = self._engine.check_source(source, selection)
+        else:
+            message = f"fixes did not settle in {MAX_ROUNDS} rounds; file left as it was"
+            first.problems.append(Problem(before.path, message))
+            return first
+        if fixed and not self._keep(before, source, fixed):
+            result = first
+        result.problems.extend(rejected.values())
+        return result
+
+    def _keep(self, before: Source, after: Source, fixed: int) -> bool:
+        """Write a fixed file, or note what would be written. False if it could not be."""
+        if self._write:
+            try:
+                fix.write(after)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                problem = Problem(before.path, f"file cannot be written: {reason}")
+                self.outcome.problems.append(problem)
+                return False
+        self.outcome.changed[before.path] = (before, after)
+        self.outcome.fixed += fixed
+        return True
+
+    def _is_wanted(self, found: Diagnostic, selection: Selection) -> bool:
+        if found.fix is None or not selection.shows(found.code, found.severity):
+            return False
+        return found.fix.safe or self._fixing is Fixing.ALL
+
+    def _selection(self, file: File) -> Selection:
+        config = file.config
+        if config not in self._per_file:
+            self._per_file[config] = [
+                (Patterns(config.root, [each.pattern]), each.ignore)
+                for each in config.per_file_ignores
+            ]
+        ignored = tuple(
+            selector
+            for patterns, selectors in self._per_file[config]
+            if patterns.verdict(file.path, folder=False)
+            for selector in selectors
+        )
+        key = (config, ignored)
+        if key not in self._selections:
+            self._selections[key] = Selection(self._registry, config, ignored)
+        return self._selections[key]
+
+
+def _rejection(found: Diagnostic, reason: str) -> Problem:
+    message = f"fix of {found.code} at line {found.line} was not applied: {reason}"
+    return Problem(found.path, message, found.code)
+
+
+def on_deep_stack(work: Callable[[], T]) -> T:
+    """Call `work` in a thread whose stack bears deep trees; raises what it raises."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = _started(target)
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _started(target: Callable[[], None]) -> threading.Thread:
+    before = threading.stack_size()
+    try:
+        for size in _STACK_SIZES:
+            thread = threading.Thread(target=target, name="autolint", daemon=True)
+            try:
+                threading.stack_size(size)
+                thread.start()
+            except (RuntimeError, ValueError):
+                continue  # The system limits memory or stacks.
+            return thread
+        raise MemoryError("no thread can be started")
+    finally:
+        threading.stack_size(before)

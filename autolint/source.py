@@ -1,0 +1,200 @@
+"""From the bytes of a file to text and syntax tree, whatever the bytes are.
+
+Two parsers read a file. CPython's own goes first: it refuses what would overflow LibCST's native
+stack. What is still too deep for LibCST (whose cost is not linear in depth) is refused here.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import re
+import sys
+import tokenize
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+SIZE_LIMIT = 2_000_000
+"""Bytes of a file above which it is not analysed: its tree would take over half a gigabyte."""
+
+DEPTH_LIMIT = 200
+"""Nesting of an expression above which it is not analysed; real code stays below a third of it."""
+
+OPERAND_LIMIT = 1_000
+"""Operands of one ``and`` / ``or`` chain, which is flat for `ast` but nested for LibCST."""
+
+ANALYSIS_RECURSION = 20_000
+"""Recursion limit while LibCST and the interpreter work, inside a thread with a deep stack."""
+
+_NEWLINE = re.compile(r"\r\n|\r")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+_TORCH_WORDS = re.compile(
+    rb"torch|\.backward\(|\.detach\(|\.detach_\(|requires_grad|no_grad|zero_grad|enable_grad"
+    rb"|inference_mode|register_buffer|\.grad\b|grad_fn|autograd"
+)
+
+
+class Unparsable(Exception):
+    """The file is no Python that can be analysed; carries where and why."""
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A decoded file. `original` keeps its line ends, `text` has only ``\\n``.
+
+    Both have the same lines and columns: only what ends a line differs.
+    """
+
+    path: str
+    encoding: str
+    original: str
+    text: str
+
+    @property
+    def newline(self) -> str:
+        """The line end that new lines of this file get: its first."""
+        found = _LINE_END.search(self.original)
+        return found.group() if found else "\n"
+
+    def encoded(self) -> bytes:
+        """The bytes of the file, BOM included.
+
+        Raises UnicodeEncodeError if the encoding lacks a character, as it may after a change.
+        """
+        return self.original.encode(self.encoding)
+
+    def with_original(self, original: str) -> Source:
+        """The same file with another content."""
+        return Source(self.path, self.encoding, original, normalise(original))
+
+
+def mentions_torch(raw: bytes) -> bool:
+    """Whether a file can be about tensors: it says torch, or a word that only autograd has."""
+    return _TORCH_WORDS.search(raw) is not None
+
+
+def normalise(text: str) -> str:
+    """The text with every line end written as ``\\n``."""
+    return _NEWLINE.sub("\n", text) if "\r" in text else text
+
+
+def decode(path: str, raw: bytes) -> Source:
+    """Decode by BOM and coding cookie (PEP 263). Raises Unparsable."""
+    if len(raw) > SIZE_LIMIT:
+        size, limit = len(raw) / 1e6, SIZE_LIMIT / 1e6
+        raise Unparsable(f"file of {size:.1f} MB is over the limit of {limit:.0f} MB, not checked")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        original = raw.decode(encoding)
+    except (SyntaxError, LookupError, ValueError) as error:
+        # UnicodeDecodeError is a ValueError; a codec that is not for text is a LookupError.
+        raise Unparsable(f"cannot be decoded: {_reason(error)}") from error
+    if encoding == "utf-8" and raw.startswith(codecs.BOM_UTF8):
+        original = original.removeprefix("\ufeff")
+        encoding = "utf-8-sig"
+    return Source(path, encoding, original, normalise(original))
+
+
+def read_text(path: str) -> str | None:
+    """The normalised text of a file; None if it cannot be read as text."""
+    try:
+        with open(path, "rb") as stream:
+            return decode(path, stream.read(SIZE_LIMIT + 1)).text
+    except (OSError, ValueError, Unparsable):
+        return None
+
+
+def parse(text: str) -> ast.Module:
+    """Parse with the running Python's own parser. Raises Unparsable."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+        message = f"cannot be parsed by {version}: {_reason(error)}"
+        lines = text.count("\n") + 1
+        line = min(max(error.lineno or 1, 1), lines)
+        raise Unparsable(message, line, max(error.offset or 1, 1)) from error
+    except (RecursionError, MemoryError) as error:
+        raise Unparsable("is nested too deeply to be parsed") from error
+    except ValueError as error:
+        raise Unparsable(f"cannot be parsed: {error}") from error
+
+
+def parse_concrete(text: str, tree: ast.Module) -> cst.Module:
+    """Parse with LibCST a text that `parse` made `tree` of. Raises Unparsable."""
+    import libcst as cst
+
+    refuse_deep(tree)
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        message = f"cannot be parsed by LibCST: {_reason(error)}"
+        raise Unparsable(message, error.raw_line, error.raw_column + 1) from error
+    except (RecursionError, MemoryError) as error:
+        raise Unparsable("is nested too deeply to be analysed") from error
+
+
+@contextmanager
+def raised_recursion_limit() -> Iterator[None]:
+    """Let recursion go as deep as a checked file can need; use inside the deep-stack thread."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, ANALYSIS_RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def refuse_deep(tree: ast.Module) -> None:
+    """Raise Unparsable if an expression is nested deeper than LibCST can bear."""
+    for expression in _large_expressions(tree):
+        pending: list[tuple[ast.AST, int]] = [(expression, 1)]
+        while pending:
+            node, depth = pending.pop()
+            if depth > DEPTH_LIMIT:
+                message = f"expression is nested more than {DEPTH_LIMIT} deep"
+                raise Unparsable(message, expression.lineno, expression.col_offset + 1)
+            if isinstance(node, ast.BoolOp) and len(node.values) > OPERAND_LIMIT:
+                message = f"condition has more than {OPERAND_LIMIT} operands"
+                raise Unparsable(message, expression.lineno, expression.col_offset + 1)
+            pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def _large_expressions(tree: ast.Module) -> Iterator[ast.expr]:
+    """The outermost expressions that are long enough to be deep: a level takes a character."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        for child in ast.iter_child_nodes(pending.pop()):
+            if not isinstance(child, ast.expr):
+                pending.append(child)
+            elif child.lineno != child.end_lineno or (
+                child.end_col_offset is not None
+                and child.end_col_offset - child.col_offset > DEPTH_LIMIT
+            ):
+                yield child
+
+
+def _reason(error: Exception) -> str:
+    """The first line of an error's text."""
+    if isinstance(error, SyntaxError):
+        text = error.msg
+    else:
+        text = str(getattr(error, "message", "") or error)
+    lines = text.strip().splitlines()
+    return lines[0] if lines else type(error).__name__

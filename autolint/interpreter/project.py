@@ -21,6 +21,9 @@ from autolint.interpreter.module_paths import ModulePaths
 Resolved: TypeAlias = ClassInfo | FunctionInfo | FileIndex | str | None
 """Something of the project, the qualified name of something outside it, or None: unknown."""
 
+_MAX_DEPTH = 100
+"""Of chains of aliases, re-exports and bases; no real project comes near."""
+
 UNRESOLVED = "?"
 """First character of the entries of an mro that stand for bases nobody could find."""
 
@@ -159,7 +162,7 @@ class Project:
         return value
 
     def _lookup(self, file: FileIndex, name: str, seen: set[tuple[str, str]]) -> Resolved:
-        if (file.path, name) in seen:
+        if (file.path, name) in seen or len(seen) > _MAX_DEPTH:
             return None
         seen.add((file.path, name))
         own = file.classes.get(name) or file.functions.get(name)
@@ -235,26 +238,36 @@ class Project:
         A base that nobody could find is `?` and its text. Cycles are cut, and an order that Python
         would refuse is made up.
         """
-        return self._mro(cls, ())
+        return self._mro(cls, ())[0]
 
-    def _mro(self, cls: ClassInfo, below: tuple[ClassInfo, ...]) -> list[ClassInfo | str]:
+    def _mro(
+        self, cls: ClassInfo, below: tuple[ClassInfo, ...]
+    ) -> tuple[list[ClassInfo | str], bool]:
+        """The order, and whether it is the same wherever it was entered from."""
         known = self._mros.get(cls.key)
         if known is not None:
-            return known
+            return known, True
+        below = (*below, cls)
         file = self._class_file(cls)
         bases: list[ClassInfo | str] = []
-        for text in cls.bases:
-            base = self._base(file, cls, text)
-            if base != cls and base not in below and base not in bases:
-                bases.append(base)
-        orders: list[list[ClassInfo | str]] = [
-            [b] if isinstance(b, str) else self._mro(b, (*below, cls)) for b in bases
-        ]
-        order: list[ClassInfo | str] = [cls, *_merged([*orders, bases])]
-        if not below:
-            # Inside a cycle an order depends on where it was entered; only complete ones are kept.
-            self._mros[cls.key] = order
-        return order
+        orders: list[list[ClassInfo | str]] = []
+        whole = len(below) <= _MAX_DEPTH
+        for base in dict.fromkeys(self._base(file, cls, text) for text in cls.bases):
+            if base in below:
+                whole &= base == cls
+                continue
+            order: list[ClassInfo | str] = [UNRESOLVED]
+            if isinstance(base, str):
+                order = [base]
+            elif len(below) <= _MAX_DEPTH:
+                order, base_whole = self._mro(base, below)
+                whole &= base_whole
+            bases.append(order[0])
+            orders.append([c for c in order if c not in below])
+        result: list[ClassInfo | str] = [cls, *_merged([*orders, bases])]
+        if whole or len(below) == 1:
+            self._mros[cls.key] = result
+        return result, whole
 
     def _base(self, file: FileIndex, cls: ClassInfo, text: str) -> ClassInfo | str:
         if text == UNKNOWN_BASE:
@@ -308,7 +321,7 @@ def is_module_name(qualified: str) -> bool | None:
     parts = qualified.split(".")
     if parts[0] == "torch" and len(parts) > 1:
         if parts[1] == "nn":
-            return parts[-1] not in _NOT_MODULES_IN_NN and parts[-1][:1].isupper()
+            return parts[-1] not in _NOT_MODULES_IN_NN and parts[-1].lstrip("_")[:1].isupper()
         if parts[1] in _NOT_MODULES_IN_TORCH:
             return False
         return True if parts[-1] in _MODULE_CLASSES else None

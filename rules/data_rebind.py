@@ -1,0 +1,115 @@
+"""Storage of a tensor replaced through `.data =`.
+
+`x.data = y` puts the memory of `y` under `x`, and its shape and floating dtype with it, and no
+version counter moves. An operation that saved `x` itself finds the new values in backward and
+multiplies with them, without notice. `b.weight.data = a.weight.data` makes two parameters share
+memory, which looks like tied weights; but each keeps a gradient of its own, the optimizer updates
+the memory twice, and `.to()` unties them. As an update of a target network it is worse: the target
+follows from then on.
+
+Where no graph needs the old value (pruning, quantisation, sharding, loading) the assignment is
+right, and reported as a matter of style only.
+
+Bad:
+
+    decoder.weight.data = encoder.weight.data
+
+Good:
+
+    decoder.weight = encoder.weight
+
+Not reported: objects whose `.data` is no tensor.
+
+Fix: `with torch.no_grad():` and `copy_` (offered, since `copy_` keeps shape, dtype and device).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from autolint.api import Because, DataRebind, Edit, Finding, Fix, Rule, Severity, Tri
+
+RULE = Rule(__name__, __doc__, code="AG118", severity=Severity.WARNING)
+
+
+@RULE.on(DataRebind)
+def check(rebind: DataRebind) -> Iterator[Finding]:
+    """Tying first, then what a graph needs, then style."""
+    target, name = rebind.target, rebind.target_text.removesuffix(".data")
+    if target.tensor is not Tri.YES:
+        return  # `.data` of anything but a tensor is an attribute like any other.
+    saved = tuple(
+        Because(by.origin, f"saved for backward by `{by.operation}`")
+        for by in rebind.saved_by
+        if by.sure is Tri.YES and by.origin is not None
+    )
+    because: tuple[Because, ...] = ()
+    fix = _copy(rebind, name)
+    severity = Severity.WARNING
+    if rebind.ties is not None:
+        message = "shares memory with another tensor from here on, but not its gradient"
+        advice = "copy the values, or assign the parameter itself to tie them"
+        fix = _tie(rebind, name) or fix
+    elif any(by.sure is Tri.YES for by in rebind.saved_by):
+        message = "gets other values, which backward uses without notice"
+        advice = "replace them after backward"
+        because, fix = saved, None
+    elif target.state.leaf is Tri.NO and target.state.requires_grad is Tri.YES:
+        message = "has a history, and its gradient ignores the new values"
+        advice = "use an out-of-place operation"
+        fix = None
+    else:
+        message = "gets another storage, hidden from autograd"
+        advice = "use copy_ under torch.no_grad()"
+        severity = Severity.INFO
+    yield Finding(
+        rebind.site,
+        f"`{name}` {message}; {advice}",
+        because=because,
+        fix=fix,
+        severity=severity,
+        fault=rebind.site,
+    )
+
+
+def _assigned(rebind: DataRebind) -> tuple[cst.Assign, cst.Attribute] | None:
+    """The assignment and its target where it is a statement of the form `x.data = y`."""
+    statement = rebind.site.statement
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    small = statement.body[0]
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or rebind.site.unit.indent:
+        return None
+    target = small.targets[0].target
+    return (small, target) if isinstance(target, cst.Attribute) else None
+
+
+def _copy(rebind: DataRebind, name: str) -> Fix | None:
+    """`with torch.no_grad(): x.copy_(y)`."""
+    found = _assigned(rebind)
+    if found is None:
+        return None
+    small, _ = found
+    value = rebind.site.unit.module.code_for_node(small.value)
+    edits = (
+        Edit("insert_before", rebind.site.statement, "with torch.no_grad():"),
+        Edit("replace", small, f"    {name}.copy_({value})"),
+    )
+    return Fix("copy the values under no_grad", edits, safe=False, imports=("import torch",))
+
+
+def _tie(rebind: DataRebind, name: str) -> Fix | None:
+    """`a.weight = b.weight` for `a.weight.data = b.weight.data`, both attributes of modules."""
+    found = _assigned(rebind)
+    if found is None:
+        return None
+    small, target = found
+    value = small.value
+    if not isinstance(value, cst.Attribute) or value.attr.value != "data":
+        return None
+    if not isinstance(target.value, cst.Attribute) or not isinstance(value.value, cst.Attribute):
+        return None  # A bare name would only be bound anew.
+    other = rebind.site.unit.module.code_for_node(value.value)
+    return Fix("share the parameter", (Edit("replace", small, f"{name} = {other}"),), safe=False)

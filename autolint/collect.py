@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from autolint.api import Event, Finding, Rule, Site
+from autolint.api import Event, Finding, Rule, Severity, Site
 from autolint.interpreter.events import Scope
 from autolint.interpreter.unit import Unit
 
@@ -26,8 +26,14 @@ class Report:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Reports with one key say the same; the first is kept."""
+        """Reports with one key say the same; the first of the most severe ones is kept."""
         return (self.rule.code, id(self.anchor.node))
+
+    @property
+    def severity(self) -> Severity:
+        """The finding's own severity, or that of its rule."""
+        own = self.finding.severity
+        return self.rule.severity if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,9 @@ class Collector:
             # A rule about something missing: another call of the function may supply it.
             everywhere = self._contexts.get(report.scope.function, set())
             if not report.rule.missing or everywhere <= shown[report.key]:
-                first.setdefault(report.key, report)
+                known = first.setdefault(report.key, report)
+                if report.severity > known.severity:
+                    first[report.key] = report
         return list(first.values())
 
     def _take(self, rule: Rule, finding: Finding, scope: Scope) -> None:

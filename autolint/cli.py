@@ -66,7 +66,7 @@ def main(args: Sequence[str] | None = None) -> None:
         # The reader has seen enough; what is still buffered must not raise at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 141
-    sys.exit(status)
+    sys.exit(status or 0)
 
 
 @click.group(

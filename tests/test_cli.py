@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -237,15 +238,12 @@ def test_standard_input(cli: Cli) -> None:
     assert cli.out.startswith("pkg/m.py:2:1: error AG901")
 
 
-def test_standard_input_is_passed_on_fixed(
-    cli: Cli, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_standard_input_is_passed_on_fixed() -> None:
     source = "\ufeffimport torch\r\nfault('replace')  # é\r\n"
     command = [sys.executable, "-c", _WITH_FAKES, "-", "--fix"]
-    done = subprocess.run(
-        command, input=source.encode(), capture_output=True, cwd=_ROOT, check=False
-    )
-    assert done.stdout == source.replace("fault('replace')", "mended()").encode()
+    raw = source.encode()
+    done = subprocess.run(command, input=raw, capture_output=True, cwd=_ROOT, check=False)
+    assert done.stdout == raw.replace(b"fault('replace')", b"mended()")
     assert b"fixed 1; found nothing in 1 file" in done.stderr
     assert done.returncode == 0
 
@@ -310,10 +308,10 @@ def test_an_unreadable_file_is_2_and_the_others_are_checked(
     cli.write(a="fault()\n", b="fault()\n")
     real = open
 
-    def refuse(path: str, *args: object) -> object:
+    def refuse(path: str, *args: Any, **more: Any) -> object:
         if str(path).endswith("a.py"):
             raise PermissionError(13, "Permission denied")
-        return real(path, *args)  # type: ignore[call-overload]
+        return real(path, *args, **more)
 
     monkeypatch.setattr("builtins.open", refuse)
     assert cli("--format", "concise") == 2

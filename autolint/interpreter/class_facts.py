@@ -187,6 +187,19 @@ class ClassFacts:
             for key, method in self._effective()
         )
 
+    def updated(self, attribute: str) -> bool:
+        """Whether all that is stored after `__init__` is the old value, changed by arithmetic.
+
+        So running statistics are kept: the tensor of `__init__` lives on in them.
+        """
+        later = [
+            store
+            for key, method in self._effective()
+            if key not in self._init or key in self._forward
+            for store in method.stores.get(attribute, ())
+        ]
+        return bool(later) and all(store.updates for store in later)
+
     def moved(self, attribute: str) -> bool:
         """Whether the class itself takes care of the device of the attribute.
 

@@ -51,6 +51,8 @@ class Store:
     is_none: bool
     placed: bool
     """The value is put on a device by hand."""
+    updates: bool
+    """The value is the attribute's old value, changed by arithmetic or methods."""
 
 
 @dataclass(slots=True)
@@ -263,8 +265,24 @@ class _MethodScanner:
         if how in (How.BUFFER, How.PARAMETER):
             self._result.registered.add(name)
         is_none = isinstance(value, ast.Constant) and value.value is None
+        updates = how is How.AUGMENTED or self._is_changed(name, value)
         self._result.stores[name].append(
-            Store(self._path, self._node.name, node.lineno, how, is_none, is_placed(value))
+            Store(self._path, self._node.name, node.lineno, how, is_none, is_placed(value), updates)
+        )
+
+    def _is_changed(self, name: str, value: ast.expr | None) -> bool:
+        """Whether a value is arithmetic on the attribute, like `0.9 * self.mean + x.mean()`.
+
+        Passing it to a function does not count: the cell of a recurrent net returns a new state.
+        """
+        if isinstance(value, ast.BinOp):
+            return self._is_changed(name, value.left) or self._is_changed(name, value.right)
+        if isinstance(value, ast.UnaryOp):
+            return self._is_changed(name, value.operand)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            return self._is_changed(name, value.func.value)
+        return (
+            isinstance(value, ast.Attribute) and value.attr == name and self._is_self(value.value)
         )
 
     def _read(self, name: str, line: int, uses: Iterable[Use]) -> None:

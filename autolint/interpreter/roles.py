@@ -124,7 +124,9 @@ def uses_of(node: ast.AST, parents: Parents) -> Iterator[Use]:
                 yield Use(Role.OTHER, local=pair)
                 return
             node = parent
-        elif isinstance(parent, ast.IfExp) and parent.test is not node:
+        elif (isinstance(parent, ast.IfExp) and parent.test is not node) or (
+            isinstance(parent, ast.Compare) and _makes_mask(node, parent)
+        ):
             node = parent
         else:
             yield from _statement_uses(node, parent)
@@ -154,6 +156,13 @@ def _statement_uses(node: ast.AST, parent: ast.AST | None) -> Iterator[Use]:
         yield Use(Role.OTHER)
     else:
         yield Use(Role.VALUE)
+
+
+def _makes_mask(node: ast.AST, compare: ast.Compare) -> bool:
+    """Whether a tensor is compared with a literal, element by element: `mask == 0`."""
+    others = [c for c in (compare.left, *compare.comparators) if c is not node]
+    ordering = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+    return all(isinstance(o, ordering) for o in compare.ops) and all(map(_is_number, others))
 
 
 def _bound_names(target: ast.expr) -> Iterator[Use]:
@@ -264,6 +273,12 @@ def _is_literal(node: ast.AST) -> bool:
     if isinstance(node, ast.keyword):
         node = node.value
     return isinstance(node, ast.Constant)
+
+
+def _is_number(node: ast.AST) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
 
 
 def _is_none(node: ast.expr) -> bool:

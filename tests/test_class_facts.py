@@ -155,6 +155,7 @@ def test_reads_know_their_place() -> None:
         ("self._buffers['w'] = d", How.BUFFER, False, False),
         ("self.w = nn.Buffer(torch.zeros(3))", How.BUFFER, False, False),
         ("self.w = nn.Parameter(torch.zeros(3))", How.PARAMETER, False, False),
+        ("self.w = nn.Parameter(torch.zeros(3)) if d else None", How.PARAMETER, False, False),
         ("self.register_parameter('w', None)", How.PARAMETER, False, False),
         ("del self.w", How.DELETED, False, False),
     ],
@@ -233,6 +234,29 @@ def test_rebound_outside_init_and_what_it_reaches() -> None:
         assert not facts.rebound(name), name
     for name in ("changed", "cached", "seen"):
         assert facts.rebound(name), name
+
+
+@pytest.mark.parametrize(
+    ("forward", "updated"),
+    [
+        ("self.w = 0.9 * self.w + 0.1 * x.mean(0)", True),
+        ("self.w += x.sum(0)", True),
+        ("self.w = self.w.mul(0.9).add(x.mean(0))", True),
+        ("self.w = self.cell(x, self.w)", False),
+        ("self.w = x.mean(0)", False),
+        ("self.w = 0.9 * self.w + x\nself.w = x", False),
+        ("self.w.mul_(0.9)", False),
+    ],
+)
+def test_running_statistics_are_updates(forward: str, updated: bool) -> None:
+    facts = module("self.w = torch.zeros(d)", f"{forward}\nreturn x - self.w")
+    assert facts.updated("w") is updated
+
+
+def test_comparison_with_a_number_makes_a_mask() -> None:
+    assert roles(module(forward="return x.masked_fill(self.w == 0, -1.0)")) == {Role.VALUE}
+    assert roles(module(forward="if self.w == 0:\n    return x")) == {Role.TEST}
+    assert roles(module(forward="if self.w == 'sum':\n    return x")) == {Role.TEST}
 
 
 def test_computed_names_weaken() -> None:
@@ -372,6 +396,22 @@ def test_forward_through_bases_and_super(tmp_path: Path) -> None:
     overridden = facts_beside(tmp_path, base, text, "O")
     assert overridden.forward_value_reads("coef") == []
     assert not overridden.rebound("ready")
+
+
+@pytest.mark.parametrize(
+    ("forward", "updated"),
+    [
+        ("self.w = 0.9 * self.w + 0.1 * x", True),
+        ("self.w += x", True),
+        ("self.w = self.w.mul(0.9)", True),
+        ("self.w = x", False),
+        ("self.w = self.cell(x, self.w)", False),
+        ("self.w += x\nself.w = x", False),
+        ("return x", False),
+    ],
+)
+def test_running_statistics_are_updates(forward: str, updated: bool) -> None:
+    assert module("self.w = torch.zeros(3)", forward).updated("w") is updated
 
 
 def test_earlier_none_is_class_level() -> None:

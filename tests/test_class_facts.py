@@ -398,22 +398,6 @@ def test_forward_through_bases_and_super(tmp_path: Path) -> None:
     assert not overridden.rebound("ready")
 
 
-@pytest.mark.parametrize(
-    ("forward", "updated"),
-    [
-        ("self.w = 0.9 * self.w + 0.1 * x", True),
-        ("self.w += x", True),
-        ("self.w = self.w.mul(0.9)", True),
-        ("self.w = x", False),
-        ("self.w = self.cell(x, self.w)", False),
-        ("self.w += x\nself.w = x", False),
-        ("return x", False),
-    ],
-)
-def test_running_statistics_are_updates(forward: str, updated: bool) -> None:
-    assert module("self.w = torch.zeros(3)", forward).updated("w") is updated
-
-
 def test_earlier_none_is_class_level() -> None:
     assert module("self.w = None\nself.w = torch.zeros(3)").class_level("w") == {"none"}
 

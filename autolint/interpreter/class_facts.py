@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
-from autolint.interpreter.class_scan import ClassScan, How, MethodScan, Read, Store, scan_class
+from autolint.interpreter.class_records import ClassScan, How, MethodScan, Read, Store
+from autolint.interpreter.class_scan import scan_class
 from autolint.interpreter.index import ClassInfo, FunctionInfo
 from autolint.interpreter.project import Project
 from autolint.interpreter.roles import Role

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from autolint.interpreter.ast_names import dotted, is_false, is_true, last_name
+from autolint.interpreter.grad_off import calls_under, turns_recording_off
 from autolint.interpreter.index import (
     AUGMENTED,
     ITEM_STORED,
@@ -21,7 +23,6 @@ from autolint.interpreter.index import (
     Parameters,
 )
 
-_OFF_NAMES = frozenset({"no_grad", "inference_mode"})
 _OPTIMIZER_LIKE = re.compile(r"opt|adam|sgd", re.IGNORECASE)
 
 
@@ -31,44 +32,6 @@ def index_file(path: str, tree: ast.Module, mtime: float | None = None) -> FileI
     builder.module(tree)
     builder.index.mtime = mtime
     return builder.index
-
-
-def dotted(node: ast.AST | None) -> str | None:
-    """`a.b.c` for such an expression, else None."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def turns_recording_off(expression: ast.expr) -> bool:
-    """Whether a context manager or decorator switches recording off, at least in one case."""
-    if isinstance(expression, ast.IfExp):
-        return turns_recording_off(expression.body) or turns_recording_off(expression.orelse)
-    if not isinstance(expression, ast.Call):
-        return _last_name(expression) in _OFF_NAMES
-    name = _last_name(expression.func)
-    mode = expression.args[0] if expression.args else None
-    for keyword in expression.keywords:
-        if keyword.arg == "mode":
-            mode = keyword.value
-    literal = mode.value if isinstance(mode, ast.Constant) else None
-    if name == "set_grad_enabled":
-        return literal is False
-    return name in _OFF_NAMES and literal is not False
-
-
-def _last_name(node: ast.AST) -> str | None:
-    """The last part of a name, seen through subscripts: `opts` for `self.opts[0]`."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
@@ -146,13 +109,13 @@ class _Builder:
 
     def _call(self, node: ast.Call, scope: _Scope) -> bool:
         function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else _last_name(function)
+        name = function.attr if isinstance(function, ast.Attribute) else last_name(function)
         if name in _RECORDING_CALLS and self._records(name, node):
             scope.records = True
         for keyword in node.keywords:
             if keyword.arg is not None:
                 scope.names.add(keyword.arg)
-                if keyword.arg == "requires_grad" and _is_true(keyword.value):
+                if keyword.arg == "requires_grad" and is_true(keyword.value):
                     scope.records = True
         return False
 
@@ -166,10 +129,10 @@ class _Builder:
         if not isinstance(function, ast.Attribute):
             return False
         if name == "step":
-            receivers = [_last_name(function.value), *map(_last_name, node.args)]
+            receivers = [last_name(function.value), *map(last_name, node.args)]
             return any(r is not None and _OPTIMIZER_LIKE.search(r) for r in receivers)
         if name == "requires_grad_":
-            return not node.args or not _is_false(node.args[0])
+            return not node.args or not is_false(node.args[0])
         return True
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope) -> bool:
@@ -182,7 +145,7 @@ class _Builder:
         self._scan(node.body, inner)
         self._switched(node.body, inner)
         if any(map(turns_recording_off, node.decorator_list)):
-            self._called_off(node.body)
+            self.index.calls_off |= calls_under(node.body)
         if scope.in_function:
             scope.names |= inner.names
             scope.records = scope.records or inner.records
@@ -240,14 +203,14 @@ class _Builder:
 
     def _with(self, node: ast.With | ast.AsyncWith, scope: _Scope) -> bool:
         if any(turns_recording_off(item.context_expr) for item in node.items):
-            self._called_off(node.body)
+            self.index.calls_off |= calls_under(node.body)
         return False
 
     def _expression(self, node: ast.Expr, scope: _Scope) -> bool:
         call = node.value
         if (
             isinstance(call, ast.Call)
-            and _last_name(call.func) == "set_grad_enabled"
+            and last_name(call.func) == "set_grad_enabled"
             and turns_recording_off(call)
         ):
             scope.switched_off_at.append(node.lineno)
@@ -256,23 +219,7 @@ class _Builder:
     def _switched(self, body: list[ast.stmt], scope: _Scope) -> None:
         """Calls after a bare `set_grad_enabled(False)`, wherever it is switched on again."""
         if scope.switched_off_at:
-            self._called_off(body, after=min(scope.switched_off_at))
-
-    def _called_off(self, body: Iterable[ast.AST], after: int = 0) -> None:
-        stack = list(body)
-        while stack:
-            node = stack.pop()
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-                continue  # defined here, called elsewhere
-            if isinstance(node, (ast.With, ast.AsyncWith)) and any(
-                _enables(item.context_expr) for item in node.items
-            ):
-                continue
-            if isinstance(node, ast.Call) and node.lineno > after:
-                name = _last_name(node.func)
-                if name is not None:
-                    self.index.calls_off.add(name)
-            stack.extend(ast.iter_child_nodes(node))
+            self.index.calls_off |= calls_under(body, after=min(scope.switched_off_at))
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, scope: _Scope) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -288,7 +235,7 @@ class _Builder:
                 isinstance(target, ast.Attribute)
                 and target.attr == "requires_grad"
                 and node.value is not None
-                and not _is_false(node.value)
+                and not is_false(node.value)
             ):
                 scope.records = True
         return False
@@ -380,23 +327,6 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.Import: _Builder._import,
     ast.ImportFrom: _Builder._import_from,
 }
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def _enables(expression: ast.expr) -> bool:
-    if not isinstance(expression, ast.Call):
-        return False
-    name = _last_name(expression.func)
-    return name == "enable_grad" or (
-        name == "set_grad_enabled" and bool(expression.args) and _is_true(expression.args[0])
-    )
 
 
 def _base(node: ast.expr) -> str:

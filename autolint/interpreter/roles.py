@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autolint.interpreter.indexing import dotted
+from autolint.interpreter.ast_names import dotted
 
 
 class Role(enum.Enum):

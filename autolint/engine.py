@@ -133,7 +133,10 @@ class Engine:
         ]
         unused = self._unused(source, suppressions, selection, result)
         result.diagnostics.extend(
-            each for each in unused if not suppressions.hides(each.line, each.code, each.name)
+            each
+            for each in unused
+            # A comment that hides everything would hide that it hides nothing.
+            if not suppressions.hides(each.line, each.code, each.name, named=True)
         )
 
     def _unused(

@@ -98,7 +98,7 @@ def decode(path: str, raw: bytes) -> Source:
         size, limit = len(raw) / 1e6, SIZE_LIMIT / 1e6
         raise Unparsable(f"file of {size:.1f} MB is over the limit of {limit:.0f} MB, not checked")
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        encoding = _encoding(raw)
         original = raw.decode(encoding)
     except (SyntaxError, LookupError, ValueError) as error:
         # UnicodeDecodeError is a ValueError; a codec that is not for text is a LookupError.
@@ -107,6 +107,13 @@ def decode(path: str, raw: bytes) -> Source:
         original = original.removeprefix("\ufeff")
         encoding = "utf-8-sig"
     return Source(path, encoding, original, normalise(original))
+
+
+def _encoding(raw: bytes) -> str:
+    """The encoding that BOM and cookie say. Raises SyntaxError if they disagree or say nonsense."""
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
 
 
 def read_text(path: str) -> str | None:

@@ -59,10 +59,15 @@ class Suppressions:
     def __bool__(self) -> bool:
         return bool(self._comments)
 
-    def hides(self, line: int, code: str, name: str) -> bool:
-        """Whether a finding that starts on `line` is suppressed; notes the comments that do so."""
+    def hides(self, line: int, code: str, name: str, named: bool = False) -> bool:
+        """Whether a finding that starts on `line` is suppressed; notes the comments that do so.
+
+        `named` asks for comments with the code or name, not for those that hide everything.
+        """
         hidden = False
         for comment in (*self._by_line.get(line, ()), *self._whole_file()):
+            if named and comment.codes is None:
+                continue
             for key in _matching(comment, code, name):
                 self._used.add((comment, key))
                 hidden = True

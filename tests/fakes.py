@@ -97,11 +97,11 @@ def analyse(unit: Unit, index: FileIndex, project: Project, sink: Collector) -> 
     return FileAnalysis(roots, bounds)
 
 
-def _calls(module: cst.Module) -> Iterator[tuple[cst.SimpleStatementLine, cst.Call]]:
+def _calls(module: cst.Module) -> Iterator[tuple[cst.CSTNode, cst.Call]]:
     pending: list[cst.CSTNode] = list(module.body)
     while pending:
         node = pending.pop(0)
-        if not isinstance(node, cst.SimpleStatementLine):
+        if not isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             pending[:0] = node.children
             continue
         for small in node.body:
@@ -143,7 +143,7 @@ def _fix(event: Called, words: tuple[str, ...]) -> Fix | None:
         "unsafe": Edit("replace", event.site.node, "mended()"),
         "break": Edit("replace", event.site.node, "mended("),
         "again": Edit("replace", event.site.node, "fault('again')"),
-        "foreign": Edit("replace", event.site.node, "\N{SNOWMAN}()"),
+        "foreign": Edit("replace", event.site.node, "\N{GREEK SMALL LETTER PI}()"),
         "before": Edit("insert_before", statement, "first()\nsecond()"),
         "after": Edit("insert_after", statement, "last()"),
         "delete": Edit("delete", statement),

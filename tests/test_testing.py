@@ -265,9 +265,9 @@ e()  # may: AG5
 f()  # or: AG1
 """
 MET = [
-    Reported(1, "AG1", False, "the first"),
-    Reported(2, "AG2", True, ""),
-    Reported(4, "AG4", False, ""),
+    Reported("p.py", 1, "AG1", False, "the first"),
+    Reported("p.py", 2, "AG2", True, ""),
+    Reported("p.py", 4, "AG4", False, ""),
 ]
 
 
@@ -275,22 +275,25 @@ MET = [
     ("findings", "problems"),
     [
         (MET, []),
-        ([*MET, Reported(5, "AG5", False, "")], []),
-        ([Reported(6, "AG1", False, "first"), *MET[1:]], []),
-        (MET[1:], ['1: not reported: expect: AG1 "first"']),
+        ([*MET, Reported("p.py", 5, "AG5", False, "")], []),
+        ([Reported("p.py", 6, "AG1", False, "first"), *MET[1:]], []),
+        (MET[1:], ['p.py:1: not reported: expect: AG1 "first"']),
         (
-            [Reported(1, "AG1", False, "other"), *MET[1:]],
-            ['1: not reported: expect: AG1 "first"', "1: not expected: AG1 other"],
+            [Reported("p.py", 1, "AG1", False, "other"), *MET[1:]],
+            ['p.py:1: not reported: expect: AG1 "first"', "p.py:1: not expected: AG1 other"],
         ),
         (
-            [Reported(1, "AG1", True, "first"), *MET[1:]],
-            ['1: not reported: expect: AG1 "first"', "1: not expected: AG1[info] first"],
+            [Reported("p.py", 1, "AG1", True, "first"), *MET[1:]],
+            ['p.py:1: not reported: expect: AG1 "first"', "p.py:1: not expected: AG1[info] first"],
         ),
-        ([*MET, MET[0]], ["1: not expected: AG1 the first"]),
-        ([*MET, Reported(3, "AG3", False, "")], ["3: no longer missed, make it expect"]),
-        (MET[:2], ["4: no longer a false alarm"]),
-        ([*MET, Reported(6, "AG1", False, "x")], ["6: not expected: AG1 x"]),
-        ([*MET, Reported(2, "AG9", False, "x")], ["2: not expected: AG9 x"]),
+        ([*MET, MET[0]], ["p.py:1: not expected: AG1 the first"]),
+        (
+            [*MET, Reported("p.py", 3, "AG3", False, "")],
+            ["p.py:3: no longer missed, make it expect"],
+        ),
+        (MET[:2], ["p.py:4: no longer a false alarm"]),
+        ([*MET, Reported("p.py", 6, "AG1", False, "x")], ["p.py:6: not expected: AG1 x"]),
+        ([*MET, Reported("p.py", 2, "AG9", False, "x")], ["p.py:2: not expected: AG9 x"]),
     ],
 )
 def test_marks_are_compared_both_ways(findings: list[Reported], problems: list[str]) -> None:
@@ -301,6 +304,15 @@ def test_marks_are_compared_both_ways(findings: list[Reported], problems: list[s
 
 def test_a_looser_mark_leaves_the_finding_to_the_stricter() -> None:
     marks = read_marks('a()  # expect: AG1, AG1 "two"\n', "p.py")
-    both = [Reported(1, "AG1", False, "two"), Reported(1, "AG1", False, "one")]
+    both = [Reported("p.py", 1, "AG1", False, "two"), Reported("p.py", 1, "AG1", False, "one")]
     assert mismatches(marks, both) == []
     assert len(mismatches(marks, both[:1])) == 1
+
+
+def test_marks_and_findings_of_several_files_are_kept_apart() -> None:
+    marks = [*read_marks("a()  # expect: AG1\n", "p.py"), *read_marks("a()  # or: AG1\n", "q.py")]
+    assert mismatches(marks, [Reported("q.py", 1, "AG1", False, "")]) == []
+    assert mismatches(marks[:1], [Reported("q.py", 1, "AG1", False, "x")]) == [
+        "p.py:1: not reported: expect: AG1",
+        "q.py:1: not expected: AG1 x",
+    ]

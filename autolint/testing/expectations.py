@@ -9,6 +9,7 @@ from autolint.testing.marks import CodeMark, Mark
 class Reported(NamedTuple):
     """A finding, as far as marks speak about it."""
 
+    path: str
     line: int
     code: str
     info: bool
@@ -28,25 +29,27 @@ def mismatches(marks: Iterable[Mark], findings: Iterable[Reported]) -> list[str]
     # Marks that say more choose first, so that a looser one does not take their finding.
     due = sorted(
         (mark for mark in claims if mark.word in ("expect", "expect-wrong")),
-        key=lambda mark: (-len(mark.message), mark.line),
+        key=lambda mark: (-len(mark.message), mark.path, mark.line),
     )
     unmet = [mark for mark in due if not _take(mark, [mark], rest)]
     elsewhere = [mark for mark in claims if mark.word == "or"]
     for mark in unmet:
         places = [other for other in elsewhere if other.code == mark.code]
         if mark.word == "expect-wrong":
-            problems.append(f"{mark.line}: no longer a false alarm, remove the mark: {mark}")
+            problems.append(
+                f"{mark.path}:{mark.line}: no longer a false alarm, remove the mark: {mark}"
+            )
         elif not _take(mark, places, rest):
-            problems.append(f"{mark.line}: not reported: {mark}")
+            problems.append(f"{mark.path}:{mark.line}: not reported: {mark}")
     for mark in claims:
         if mark.word == "expect-missing" and _take(mark, [mark], rest):
-            problems.append(f"{mark.line}: no longer missed, make it expect: {mark}")
+            problems.append(f"{mark.path}:{mark.line}: no longer missed, make it expect: {mark}")
     tolerated = [mark for mark in claims if mark.word == "may"]
     for finding in rest:
         if not any(_at(mark, finding) for mark in tolerated):
             severity = "[info]" if finding.info else ""
             problems.append(
-                f"{finding.line}: not expected: {finding.code}{severity} {finding.message}"
+                f"{finding.path}:{finding.line}: not expected: {finding.code}{severity} {finding.message}"
             )
     return problems
 
@@ -61,4 +64,5 @@ def _take(claim: CodeMark, places: Sequence[CodeMark], findings: list[Reported])
 
 
 def _at(mark: CodeMark, finding: Reported) -> bool:
-    return mark.code == finding.code and mark.covers(finding.line)
+    place = mark.path == finding.path and mark.covers(finding.line)
+    return place and mark.code == finding.code

@@ -67,8 +67,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Mark:
-    """One mark: the line it is written on, and the first and last line of its statement."""
+    """One mark: the file and line it is written in, and the lines of its statement."""
 
+    path: str
     line: int
     first: int
     last: int
@@ -189,7 +190,7 @@ def _comment_marks(
             if not _is_mark(piece, path, line):
                 raise MarkError(path, line, f"{piece.strip()!r} after a mark is no mark")
             try:
-                yield from _parse(piece, (line, *owners[line]))
+                yield from _parse(piece, (path, line, *owners[line]))
             except (ValueError, SyntaxError) as error:
                 raise MarkError(path, line, f"in {piece.strip()!r}: {error}") from None
 
@@ -218,7 +219,7 @@ def _is_mark(piece: str, path: str, line: int) -> bool:
     return False
 
 
-def _parse(piece: str, place: tuple[int, int, int]) -> Iterator[Mark]:
+def _parse(piece: str, place: tuple[str, int, int, int]) -> Iterator[Mark]:
     word, _, payload = piece.partition(":")
     word = word.strip()
     condition: Condition | None = None

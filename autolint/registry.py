@@ -135,7 +135,7 @@ def _imported(pack: str, name: str) -> ModuleType:
     """Import a module of a pack: foreign code, which may raise anything."""
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         raise RegistryError(f"rule pack {pack!r}: cannot import {name}: {reason}") from error
 

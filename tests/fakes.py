@@ -66,8 +66,8 @@ def called(site: Site, where: Scope, name: str, arguments: tuple[str, ...] = ())
 
 
 def has_roots(index: FileIndex, wanted: frozenset[type[Event]]) -> bool:
-    """Every file has, if a rule asks."""
-    return bool(wanted)
+    """Every file has, if a rule asks, unless it says that it has none."""
+    return bool(wanted) and "no_roots" not in index.module_level_names
 
 
 def analyse(unit: Unit, index: FileIndex, project: Project, sink: Collector) -> FileAnalysis:

@@ -143,6 +143,23 @@ def test_a_crash_of_the_interpreter_names_the_function(monkeypatch: pytest.Monke
     )
 
 
+def test_libcst_parses_only_files_that_have_a_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = fakes.install(monkeypatch)
+    engine = Engine(registry, Project(lambda path: None))
+    selection = Selection(registry, Config("/"), ())
+    parsed: list[str] = []
+    parse_module = cst.parse_module
+
+    def note(text: str) -> cst.Module:
+        parsed.append(text)
+        return parse_module(text)
+
+    monkeypatch.setattr(cst, "parse_module", note)
+    engine.check("/x.py", b"import torch\nfault()\n", selection)
+    engine.check("/y.py", b"import torch\nno_roots = 1\n", selection)
+    assert parsed == ["import torch\nfault()\n"]
+
+
 def test_a_file_without_torch_is_not_analysed(monkeypatch: pytest.MonkeyPatch) -> None:
     registry = fakes.install(monkeypatch)
     engine = Engine(registry, Project(lambda path: None))

@@ -1,0 +1,151 @@
+"""Who may import whom, read from the sources; and what a run loads, read from sys.modules."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+PACKAGE = REPOSITORY / "autolint"
+
+# For each part the parts of autolint that it may import; a part is a module or a subpackage.
+ALLOWED: dict[str, set[str]] = {
+    "autograd": {"autograd"},
+    "interpreter": {"autograd", "interpreter"},
+    "api": {"autograd", "interpreter"},
+    "source": set(),
+    "positions": set(),
+    "suppress": set(),
+    "diagnostic": {"api", "source"},
+    "config": {"api"},
+    "registry": {"api"},
+    "selection": {"api", "config", "registry"},
+    "files": {"config", "diagnostic"},
+    "fix": {"diagnostic", "source"},
+    "locate": {"interpreter", "positions"},
+    "repair": {"api", "diagnostic", "positions"},
+    "collect": {"api", "interpreter"},
+    "diagnose": {"api", "collect", "diagnostic", "interpreter", "locate", "repair", "source"},
+    "engine": {
+        "collect",
+        "diagnose",
+        "diagnostic",
+        "interpreter",
+        "registry",
+        "selection",
+        "source",
+        "suppress",
+    },
+    "report": {"api", "diagnostic", "report"},
+}
+
+
+def modules(folder: Path) -> Iterator[tuple[Path, set[str]]]:
+    """Each module below a folder with the full names that it imports."""
+    for path in sorted(folder.rglob("*.py")):
+        names: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                names.update(f"{module}.{alias.name}" for alias in node.names)
+        yield path, names
+
+
+def part(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def tops(names: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+def test_the_parts_of_autolint_depend_one_way() -> None:
+    for path, names in modules(PACKAGE):
+        assert not any(name.startswith(".") for name in names), path
+        ours = {name.split(".")[1] for name in names if name.startswith("autolint.")}
+        if part(path) in ALLOWED:
+            assert ours <= ALLOWED[part(path)], path
+
+
+def test_every_part_but_the_outermost_has_a_contract() -> None:
+    outermost = {"__init__", "__main__", "cli", "checking", "runner", "runtime", "testing"}
+    assert {part(path) for path, _ in modules(PACKAGE)} - outermost == set(ALLOWED)
+
+
+def test_only_runtime_imports_torch_and_only_cli_imports_click() -> None:
+    for path, names in modules(PACKAGE):
+        assert "torch" not in tops(names) or part(path) == "runtime", path
+        assert "click" not in tops(names) or part(path) == "cli", path
+        assert "libcst" not in tops(names) or part(path) != "autograd", path
+
+
+def test_nobody_imports_what_makes_a_run_slow() -> None:
+    slow = ("libcst.matchers", "libcst.codemod", "libcst.metadata", "libcst.helpers")
+    for folder in (PACKAGE, REPOSITORY / "rules"):
+        for path, names in modules(folder):
+            assert not any(name.startswith(slow) for name in names), path
+
+
+def test_rules_import_the_api_and_libcst() -> None:
+    for path, names in modules(REPOSITORY / "rules"):
+        for name in names:
+            top = name.partition(".")[0]
+            known = top in sys.stdlib_module_names or top in ("libcst", "")
+            assert known or name.startswith("autolint.api."), (path, name)
+
+
+def test_nobody_imports_rules_by_name() -> None:
+    for folder in (PACKAGE, REPOSITORY / "rules", REPOSITORY / "tests"):
+        for path, names in modules(folder):
+            assert not tops(names) & {"autolint_rules", "autolint_fixtures", "rules"}, path
+
+
+PROBE = """
+import json, sys
+from autolint.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as exit:
+    status = exit.code
+print("\\n" + json.dumps([status, sorted(sys.modules)]))
+"""
+
+NO_WRAPPER = """
+import libcst.metadata
+def refuse(*args, **more):
+    raise AssertionError("a MetadataWrapper is built")
+libcst.metadata.MetadataWrapper.__init__ = refuse
+"""
+
+
+def run(*args: str, before: str = "") -> tuple[int, set[str]]:
+    command = [sys.executable, "-c", before + PROBE, *args]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    status, loaded = json.loads(done.stdout.splitlines()[-1])
+    return status, set(loaded)
+
+
+NEVER = {"torch", "numpy", "libcst.matchers", "libcst.codemod", "rules"}
+
+
+@pytest.mark.parametrize("args", [("--version",), ("--help",), ("check", "--help")])
+def test_help_loads_next_to_nothing(args: tuple[str, ...]) -> None:
+    status, loaded = run(*args)
+    assert status == 0
+    assert not loaded & {*NEVER, "libcst", "pathspec", "importlib.metadata", "autolint.api"}
+
+
+def test_a_lint_run_loads_neither_torch_nor_slow_parts_of_libcst() -> None:
+    status, loaded = run("fixtures/rules", before=NO_WRAPPER)
+    assert status == 1
+    assert "libcst" in loaded
+    assert not loaded & NEVER

@@ -62,3 +62,75 @@ def test_each_rewrite_reaches_at_least_half_of_the_cases(rewrite: str) -> None:
         reached += len(changed_cases(before.source, after.source, names))
         total += len(names)
     assert reached * 2 >= total
+
+
+# The rewrites themselves.
+
+BEFORE = '''\
+"""Doc."""
+
+import torch
+
+
+def bad_a(device):
+    """Doc."""
+    total = 0
+    for x in torch.ones(2, device=device):
+        total = torch.add(torch.mul(x, x=2), total)  # expect: AG1
+    return total.sum().item()  # observe: 4.0
+'''
+
+AFTER = {
+    "import alias": {
+        "import torch\n": "import torch as torch_1\n",
+        "in torch.ones": "in torch_1.ones",
+        "torch.add(torch.mul(": "torch_1.add(torch_1.mul(",
+    },
+    "renamed variables": {
+        "total": "v1",
+        "for x in": "for v2 in",
+        "(x, x=2)": "(v2, x=2)",
+    },
+    "under a with": {
+        "\n\nimport torch\n": "\nimport contextlib\n\nimport torch\n",
+        "    total = 0\n": "    with torch.enable_grad():\n        total = 0\n",
+        "        total = torch": "        with torch.enable_grad():\n            total = torch",
+        "    return": "    with torch.enable_grad():\n        return",
+    },
+    "under an if": {
+        "    total = 0\n": "    if True:\n        total = 0\n",
+        "        total = torch": "        if True:\n            total = torch",
+        "    return": "    if True:\n        return",
+    },
+    "in a helper function": {
+        '    """Doc."""\n    ': '    """Doc."""\n    def moved(device):\n        ',
+        "    for": "        for",
+        "        total = torch": "            total = torch",
+        "    return": "        return",
+        "# observe: 4.0": "# (returned)\n    return moved(device)  # observe: 4.0",
+    },
+    "while for for": {
+        "    for x in torch.ones(2, device=device):\n": (
+            "    items_1 = list(torch.ones(2, device=device))\n    count_1 = 0\n"
+            "    while count_1 < len(items_1):\n"
+            "        x = items_1[count_1]\n        count_1 += 1\n"
+        ),
+    },
+    "split assignment": {
+        "total = torch.add(torch.mul(x, x=2), total)": (
+            "part_1 = torch.mul(x, x=2); total = torch.add(part_1, total)"
+        ),
+        "return total.sum().item()": "part_2 = total.sum(); return part_2.item()",
+    },
+}
+
+
+@each_rewrite
+def test_each_rewrite_does_what_it_says(rewrite: str) -> None:
+    expected = BEFORE
+    for old, new in AFTER[rewrite].items():
+        assert old in expected
+        expected = expected.replace(old, new)
+    assert REWRITES[rewrite](cst.parse_module(BEFORE)).code == expected
+    assert changed_cases(BEFORE, expected, ["bad_a"]) == {"bad_a"}
+    assert changed_cases(BEFORE, BEFORE, ["bad_a"]) == set()

@@ -172,7 +172,7 @@ def _ending_failures(case: Case, endings: Sequence[Mark], ended: _Ended) -> list
         if ended.error is None:
             return []
         return [
-            Failure((*ended.lines, case.first)[-1], f"{case.name} ends without error", str(ended))
+            Failure((case.first, *ended.lines)[-1], f"{case.name} ends without error", str(ended))
         ]
     mark = endings[0]
     if isinstance(mark, RaisesMark):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from autolint.config import Config
 from autolint.files import File
 from autolint.registry import Registry
-from autolint.runner import Runner
+from autolint.runner import Runner, on_deep_stack
 from autolint.source import DEPTH_LIMIT, SIZE_LIMIT, mentions_torch, read_text
 from tests import fakes
 
@@ -127,3 +128,27 @@ def test_other_files_are_read_as_text_or_not_at_all(tmp_path: Path) -> None:
     assert read_text(str(path)) is None
     assert read_text(str(tmp_path)) is None
     assert read_text("a\0b") is None
+
+
+def test_where_no_deep_stack_is_granted_a_smaller_one_serves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        asked.append(threading.stack_size())
+        if asked[-1] > 64 << 20:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    before = threading.stack_size()
+    assert on_deep_stack(lambda: 1) == 1
+    assert asked == [512 << 20, 128 << 20, 32 << 20]
+    assert threading.stack_size() == before
+
+
+def test_what_is_raised_on_the_deep_stack_arrives() -> None:
+    with pytest.raises(ZeroDivisionError):
+        on_deep_stack(lambda: 1 // 0)

@@ -9,7 +9,7 @@ from autolint.report import github, json_format, text
 from autolint.report.paint import Paint
 from autolint.report.paths import relative, repository_root
 
-__all__ = ["Paint", "relative", "render"]
+__all__ = ["Paint", "relative", "render", "repository_root"]
 
 
 def render(

@@ -1,0 +1,304 @@
+"""What the names of torch's library mean: layers, losses, optimizers, schedulers, modes, dtypes.
+
+Two committed tables, written by ``python -m autolint.runtime.tables`` from torch 2.13 itself: no
+list here is picked by hand. Every function takes a qualified name (``torch.nn.Linear``) under
+any public alias (``torch.nn.modules.linear.Linear``) and answers None or False for what it does not
+know.
+
+``names.csv`` has ``role,name,details``, names without ``torch.``. Roles and their details:
+
+alias
+    A second public name; details: the name where the thing is documented.
+optimizer, scheduler, scaler, autocast
+    Classes that derive from Optimizer, LRScheduler, GradScaler, autocast;
+    for an optimizer ``closure`` if its step cannot be called without one.
+dtype
+    Details: bool, int, float or complex.
+mode
+    A context manager of grad modes, with what torch reported inside it: on, off, inference; under
+    ``True=`` and ``False=`` if it was called with that.
+loss
+    Takes a ``reduction``; details: the argument's position and default.
+init
+    Functions of torch.nn.init that write to their tensor under no_grad and return it.
+util
+    Functions of torch.nn.utils.
+no_tensor
+    Functions that return None, a number, a bool or a string.
+
+``layers.csv`` has one line per class of torch.nn, from building it and calling it, and one more per
+kind of call (``reduced``, ``unreduced``) of a loss. Its columns are the fields of `LayerFacts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from autolint.autograd.ops import Alias, Saved, parse_alias, parse_outputs, parse_saved
+from autolint.autograd.values import MAYBE, GradMode, Kind, Tri
+
+PARAMETERS = 0
+"""Position that stands for the parameters of a layer in `LayerFacts.inputs` and ``results``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A constructor argument that decides whether a layer has parameters (or buffers) at all."""
+
+    argument: str
+    value: bool
+    present: bool
+    """Whether there are any if the argument has that value."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """What is known of a class of torch.nn."""
+
+    name: str
+    group: str
+    """The module of torch.nn.modules it stands in: conv, loss, dropout, container, …"""
+    arguments: tuple[str, ...]
+    """Constructor parameters in order."""
+    parameter_names: tuple[str, ...]
+    """With the constructor's defaults; dotted for those of its parts."""
+    parameter_switches: tuple[Switch, ...]
+    buffer_names: tuple[str, ...]
+    buffer_switches: tuple[Switch, ...]
+    training_matters: bool
+    """Whether its forward asks for ``self.training``."""
+    alias: Alias
+    """What the result is to the (first) input."""
+    outputs: int
+    """As in `OpFacts.outputs`; 0 where no call was made (containers)."""
+    differentiable: tuple[Tri, ...]
+    rank: str
+    """``same`` as the input, ``0``, ``other``, or empty where calls differ."""
+    inputs: Saved
+    """What is saved, by position: 0 the parameters, 1 the first input, 2 the second, …"""
+    results: Saved
+    calls: Mapping[str, LayerFacts]
+    """Facts of losses for ``reduced`` and ``unreduced`` calls."""
+
+    def has_parameters(self, arguments: Mapping[str, bool | None]) -> Tri:
+        """Whether it has parameters if built so.
+
+        ``arguments`` are the constructor arguments that are given, by name: their value if it is a
+        known bool, None if it is not known.
+        """
+        return _present(bool(self.parameter_names), self.parameter_switches, arguments)
+
+    def has_buffers(self, arguments: Mapping[str, bool | None]) -> Tri:
+        """Whether it has buffers if built so, see `has_parameters`."""
+        return _present(bool(self.buffer_names), self.buffer_switches, arguments)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is one of the losses."""
+        return self.group == "loss"
+
+    @property
+    def is_container(self) -> bool:
+        """Whether what it has and does is what its parts have and do."""
+        return self.group in ("container", "module", "data_parallel")
+
+
+def _present(
+    usual: bool, switches: tuple[Switch, ...], arguments: Mapping[str, bool | None]
+) -> Tri:
+    answer = Tri.of(usual)
+    for switch in switches:
+        if switch.argument not in arguments:
+            continue
+        given = arguments[switch.argument]
+        if given is None:
+            answer = MAYBE
+        elif given is switch.value:
+            return Tri.of(switch.present)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class LossFacts:
+    """A loss: its result is 0-d unless the reduction is ``none``."""
+
+    name: str
+    reduction_at: int
+    """Position of ``reduction`` among the arguments of the function or the constructor."""
+    reduction: str
+    """Its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeFacts:
+    """The grad mode inside a context manager."""
+
+    default: GradMode | None
+    """Called without arguments; None if it needs one."""
+    when_true: GradMode
+    when_false: GradMode
+    """Called with True and False; like ``default`` where it takes no argument."""
+
+
+def canonical(qualified: str) -> str:
+    """The name under which torch documents what this public name stands for.
+
+    A name that torch does not know, or that is the documented one, comes back as it is.
+    """
+    if not qualified.startswith("torch."):
+        return qualified
+    known = _role("alias").get(qualified[6:])
+    return qualified if known is None else "torch." + known
+
+
+def is_optimizer(qualified: str) -> bool:
+    """Whether it is an optimizer class of torch.optim, the base class included."""
+    return _has("optimizer", qualified)
+
+
+def needs_closure(qualified: str) -> bool:
+    """Whether it is an optimizer whose step must be given a closure."""
+    return _details("optimizer", qualified) == "closure"
+
+
+def is_scheduler(qualified: str) -> bool:
+    """Whether it is a learning rate scheduler class of torch."""
+    return _has("scheduler", qualified)
+
+
+def is_scaler(qualified: str) -> bool:
+    """Whether it is a gradient scaler class of torch."""
+    return _has("scaler", qualified)
+
+
+def is_autocast(qualified: str) -> bool:
+    """Whether it is an autocast context manager."""
+    return _has("autocast", qualified)
+
+
+def is_initializer(qualified: str) -> bool:
+    """Whether it is a function of torch.nn.init that fills its first argument and returns it."""
+    return _has("init", qualified)
+
+
+def is_utility(qualified: str) -> bool:
+    """Whether it is a function of torch.nn.utils."""
+    return _has("util", qualified)
+
+
+def returns_no_tensor(qualified: str) -> bool:
+    """Whether it is a function that returns None, a number, a bool or a string."""
+    return _has("no_tensor", qualified)
+
+
+def dtype_kind(qualified: str) -> Kind | None:
+    """The kind of a dtype of torch, or of one of Python's number types where it stands for one."""
+    if qualified.removeprefix("builtins.") in ("bool", "int", "float", "complex"):
+        return Kind(qualified.removeprefix("builtins."))
+    found = _details("dtype", qualified)
+    return None if found is None else Kind(found)
+
+
+def grad_mode(qualified: str) -> ModeFacts | None:
+    """What a context manager or decorator does to the grad mode."""
+    found = _details("mode", qualified)
+    if found is None:
+        return None
+    modes = dict(word.split("=") if "=" in word else ("", word) for word in found.split())
+    default = modes.get("")
+    plain = None if default is None else GradMode(default)
+    when_true, when_false = modes.get("True", default), modes.get("False", default)
+    return ModeFacts(plain, GradMode(when_true), GradMode(when_false))
+
+
+def loss(qualified: str) -> LossFacts | None:
+    """Facts of a loss of torch.nn or torch.nn.functional."""
+    found = _details("loss", qualified)
+    if found is None:
+        return None
+    position, default = found.split()
+    return LossFacts(canonical(qualified), int(position), default)
+
+
+def layer(qualified: str) -> LayerFacts | None:
+    """Facts of a class of torch.nn."""
+    name = canonical(qualified)
+    return _layer(name[6:]) if name.startswith("torch.") else None
+
+
+@cache
+def _layer(name: str) -> LayerFacts | None:
+    lines = _layers().get(name)
+    if lines is None:
+        return None
+    calls = {call: _parsed(cell, {}) for call, cell in lines.items() if call}
+    return _parsed(lines[""], calls)
+
+
+def _parsed(cell: dict[str, str], calls: Mapping[str, LayerFacts]) -> LayerFacts:
+    return LayerFacts(
+        name="torch." + cell["name"],
+        group=cell["group"],
+        arguments=tuple(cell["arguments"].split()),
+        parameter_names=tuple(cell["parameters"].split()),
+        parameter_switches=_switches(cell["parameters_if"]),
+        buffer_names=tuple(cell["buffers"].split()),
+        buffer_switches=_switches(cell["buffers_if"]),
+        training_matters=cell["training"] == "yes",
+        alias=parse_alias(cell["alias"]),
+        outputs=parse_outputs(cell["outputs"] or "0"),
+        differentiable=tuple(Tri[word.upper()] for word in cell["differentiable"].split()),
+        rank=cell["rank"],
+        inputs=parse_saved(cell["saves"]),
+        results=parse_saved(cell["saves_result"]),
+        calls=calls,
+    )
+
+
+def _switches(text: str) -> tuple[Switch, ...]:
+    """``affine=False:no`` as a switch."""
+    found = []
+    for word in text.split():
+        argument, rest = word.split("=")
+        value, present = rest.split(":")
+        found.append(Switch(argument, value == "True", present == "yes"))
+    return tuple(found)
+
+
+def _has(role: str, qualified: str) -> bool:
+    return _details(role, qualified) is not None
+
+
+def _details(role: str, qualified: str) -> str | None:
+    name = canonical(qualified)
+    return _role(role).get(name[6:]) if name.startswith("torch.") else None
+
+
+def _role(role: str) -> Mapping[str, str]:
+    return _names().get(role, {})
+
+
+@cache
+def _names() -> dict[str, dict[str, str]]:
+    """Details by role and name."""
+    table: dict[str, dict[str, str]] = {}
+    text = files("autolint.autograd").joinpath("names.csv").read_text("utf-8")
+    for line in text.splitlines()[1:]:
+        role, name, details = line.split(",")
+        table.setdefault(role, {})[name] = details
+    return table
+
+
+@cache
+def _layers() -> dict[str, dict[str, dict[str, str]]]:
+    """Cells of the lines by class and by kind of call."""
+    text = files("autolint.autograd").joinpath("layers.csv").read_text("utf-8")
+    head, *lines = text.splitlines()
+    table: dict[str, dict[str, dict[str, str]]] = {}
+    for line in lines:
+        cell = dict(zip(head.split(","), line.split(","), strict=True))
+        table.setdefault(cell["name"], {})[cell["call"]] = cell
+    return table

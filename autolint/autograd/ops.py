@@ -1,0 +1,387 @@
+"""What an op does to values: the committed table ``ops.csv``, asked one op at a time.
+
+The table is written by ``python -m autolint.runtime.probe`` from runs of torch 2.13; nothing in it
+is copied from documentation. One line is one op under certain arguments (a *variant*). An operand
+is named by its **parameter position**: 0 is the first parameter of the function, or the receiver of
+the method (``torch.gather(x, 1, index)``: x is 0, index is 2); ``parameters`` gives the positions
+of keywords. A position that takes a list of tensors (``torch.cat``) stands for each of them.
+Columns:
+
+names
+    Public names without ``torch.``, separated by spaces; ``.relu`` is the method.
+inplace
+    Names of its in-place forms, in the same way.
+variant
+    Empty: all arguments joined. Otherwise a name of `VARIANTS`: what holds for such arguments only,
+    given where it differs from the joined line.
+parameters
+    Parameter names in order, from the signature or the operator's schema.
+alias
+    Which of same, view and fresh the result was seen to be: compared by identity, then by memory,
+    with and without grad, on contiguous and transposed inputs.
+alias_of
+    Position of the operand whose memory the result shared.
+outputs
+    0 no tensor, 1 a tensor, n > 1 a tuple of n, ``many`` a sequence whose length the arguments
+    decide, ``any`` a tensor or a tuple.
+differentiable
+    Per output: did it require grad when all float operands did.
+gradient
+    Of the gradients that came back: nonzero in some sample, zero in all, none = the result has no
+    history, raises = backward raised "not implemented".
+saves, saves_result
+    ``1<0``: operand 1 (result 1) is saved if operand 0 requires grad; ``1<0?``: only under some
+    arguments. Found by writing to it between forward and backward, with operand 0 alone requiring
+    grad, and seeing backward raise.
+kind_of
+    Position of the operand whose kind decides the result's; empty: what all of them promote to.
+kinds
+    Kind of the first result if what decides is of kind bool, int, float, complex, one letter each
+    (``bifc``); ``?`` = arguments decide, ``.`` = not run.
+scalar
+    Whether the result is 0-d when called with as few arguments as possible on a matrix.
+rank
+    ``same``: the result had the rank of the operand of the highest rank in all samples; ``0``.
+
+An in-place form with a plain form has no line of its own: its first operand is never saved (torch
+keeps a copy where backward needs the old value), all else is as for the plain form.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from importlib.resources import files
+
+from autolint.autograd.values import MAYBE, NO, YES, Kind, Tri
+
+MANY = -1
+"""`OpFacts.outputs` of an op that returns a sequence whose length the arguments decide."""
+EITHER = -2
+"""`OpFacts.outputs` of an op that returns a tensor or a tuple, as the arguments decide."""
+
+VARIANTS = {
+    "dim": "a dimension is given",
+    "no_dim": "no dimension is given",
+    "number": "the second operand is a Python number",
+    "tensor": "the second operand is a tensor",
+    "reflected": "the first operand is a Python number (`2 ** x`)",
+    "rounding": "a rounding mode is given",
+    "no_rounding": "no rounding mode is given",
+    "train": "training=True and a probability that is not 0",
+    "eval": "training=False",
+    "reduced": "reduction is not 'none'",
+    "unreduced": "reduction='none'",
+    "folded": "matmul of a tensor of lower rank with one of rank 3 or more",
+    "padding_name": "a convolution with padding='same' or 'valid'",
+    "single": "einsum of one tensor",
+    "basic": "index of numbers, slices, None and ellipsis only",
+    "advanced": "index with a tensor or a list",
+}
+"""Names of variants: what is known of the arguments.
+
+The joined facts leave out folded, padding_name and single: calls so rare that they would only blur
+what holds for all others.
+"""
+
+
+class Alias(enum.Flag):
+    """What the result is to the operand at `OpFacts.alias_of`; several: arguments decide."""
+
+    NONE = 0
+    SAME = 1
+    VIEW = 2
+    FRESH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Which operands (or results) an op keeps for backward, by whose requiring grad makes it."""
+
+    pairs: tuple[tuple[int, int, Tri], ...]
+    """(what is saved, position of the operand whose requiring grad saves it, YES or MAYBE)."""
+
+    def when(self, requires_grad: Mapping[int, Tri]) -> dict[int, Tri]:
+        """What is saved if the operands at these positions require grad so.
+
+        Positions that are not named do not require grad. Only YES and MAYBE are in the answer.
+        """
+        found: dict[int, Tri] = {}
+        for what, why, certain in self.pairs:
+            answer = certain & requires_grad.get(why, NO)
+            if answer is not NO:
+                found[what] = found.get(what, NO) | answer
+        return found
+
+    def without(self, position: int) -> Saved:
+        """The same, with that operand or result never saved."""
+        return Saved(tuple(pair for pair in self.pairs if pair[0] != position))
+
+
+@dataclass(frozen=True, slots=True)
+class OpFacts:
+    """What is known of one op; see the module's text for how each fact was found."""
+
+    name: str
+    parameters: tuple[str, ...]
+    alias: Alias
+    alias_of: int
+    outputs: int
+    """Number of tensors returned: 0 none, 1 a tensor, more a tuple, `MANY`, `EITHER`."""
+    differentiable: tuple[Tri, ...]
+    """Per output, the last one standing for those after it: can it require grad."""
+    gradient: str
+    """nonzero, zero, none, raises, or empty where it was not found."""
+    inputs: Saved
+    results: Saved
+    kind_of: int | None
+    """Position of the operand whose kind decides the result's, None: what all promote to."""
+    kinds: str
+    scalar: Tri
+    rank: str
+    inplace: bool
+    variants: Mapping[str, OpFacts]
+
+    def variant(self, *names: str) -> OpFacts:
+        """The facts for arguments of the first of these `VARIANTS` that has facts of its own."""
+        for name in names:
+            found = self.variants.get(name)
+            if found is not None:
+                return found
+        return self
+
+    def result_kind(self, operands: Sequence[Kind]) -> Kind:
+        """The kind of the (first) result for tensor operands of these kinds, in their order.
+
+        A number that stands where a tensor could stand counts as an operand.
+        """
+        if not operands:
+            return Kind.UNKNOWN
+        operand = operands[0] if self.kind_of is not None else reduce(Kind.promote, operands)
+        if operand is Kind.UNKNOWN:
+            known = set(self.kinds) - {"."}
+            return _KINDS.get(known.pop(), Kind.UNKNOWN) if len(known) == 1 else Kind.UNKNOWN
+        return _KINDS.get(self.kinds[_KIND_COLUMN[operand]], Kind.UNKNOWN)
+
+    def can_require_grad(self, output: int = 0) -> Tri:
+        """Whether that result requires grad if an operand does, in a mode that records."""
+        if not self.differentiable:
+            return NO
+        return self.differentiable[min(output, len(self.differentiable) - 1)]
+
+    @property
+    def saves_input(self) -> dict[int, Tri]:
+        """Positions saved when every operand requires grad."""
+        return self.inputs.when(_EVERY)
+
+    @property
+    def saves_input_first(self) -> dict[int, Tri]:
+        """Positions saved when only the first operand requires grad."""
+        return self.inputs.when(_FIRST)
+
+    @property
+    def saves_input_rest(self) -> dict[int, Tri]:
+        """Positions saved when every operand but the first requires grad."""
+        return self.inputs.when(_REST)
+
+    @property
+    def saves_result(self) -> dict[int, Tri]:
+        """Outputs saved when every operand requires grad."""
+        return self.results.when(_EVERY)
+
+    @property
+    def saves_result_first(self) -> dict[int, Tri]:
+        """Outputs saved when only the first operand requires grad."""
+        return self.results.when(_FIRST)
+
+    @property
+    def saves_result_rest(self) -> dict[int, Tri]:
+        """Outputs saved when every operand but the first requires grad."""
+        return self.results.when(_REST)
+
+
+_POSITIONS = range(32)
+_EVERY = dict.fromkeys(_POSITIONS, YES)
+_FIRST = {0: YES}
+_REST = dict.fromkeys(_POSITIONS[1:], YES)
+_KINDS = {"b": Kind.BOOL, "i": Kind.INT, "f": Kind.FLOAT, "c": Kind.COMPLEX}
+_KIND_COLUMN = {Kind.BOOL: 0, Kind.INT: 1, Kind.FLOAT: 2, Kind.COMPLEX: 3}
+_TRIS = {"yes": YES, "maybe": MAYBE, "no": NO}
+_OUTPUTS = {"many": MANY, "any": EITHER}
+
+
+def function(qualified: str) -> OpFacts | None:
+    """Facts of a function by its qualified name (``torch.nn.functional.relu``), None if unknown.
+
+    The in-place functions of torch (``torch.relu_``) are known too.
+    """
+    if not qualified.startswith("torch."):
+        return None
+    name = qualified[6:]
+    if name.startswith("Tensor."):
+        return method(name[7:])
+    return _facts(name)
+
+
+def method(name: str) -> OpFacts | None:
+    """Facts of a tensor method by its bare name (``relu``, ``add_``, ``__getitem__``)."""
+    return _facts("." + name)
+
+
+def operator(symbol: str, *, reflected: bool = False) -> OpFacts | None:
+    """Facts of an operator as written: ``+``, ``@``, ``==``, ``-x``, ``~``, ``+=``.
+
+    ``reflected``: the left operand is a Python number and the tensor, on the right, is position 0
+    (``2 ** x``). An assignment such as ``@=`` that torch has no in-place form for gives the facts
+    of the plain operator. Identity, membership, ``and``, ``or`` and ``not`` are no ops: None.
+    """
+    name = _OPERATORS.get(symbol)
+    if name is None and symbol.endswith("="):
+        name = _OPERATORS.get(symbol[:-1])
+        written = None if name is None else method(name + "_")
+        if written is not None:
+            return written
+    facts = None if name is None else method(name)
+    return facts.variant("reflected", "number") if reflected and facts else facts
+
+
+_OPERATORS = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "div",
+    "//": "floor_divide",
+    "%": "remainder",
+    "**": "pow",
+    "@": "matmul",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "bitwise_left_shift",
+    ">>": "bitwise_right_shift",
+    "==": "eq",
+    "!=": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+    "-x": "neg",
+    "+x": "positive",
+    "~": "bitwise_not",
+}
+
+
+DEVICE_DECIDES = frozenset({"cpu", "cuda", "xpu", "to"})
+"""Methods that may hand back the receiver itself, as the device that it is on decides."""
+
+_TENSOR_ONLY = """
+    backward detach_ retain_grad unsqueeze unsqueeze_ squeeze_ contiguous is_contiguous expand_as
+    view_as reshape_as type_as permute index_select index_add index_add_ index_copy index_copy_
+    index_fill index_fill_ index_put index_put_ masked_fill masked_fill_ masked_select
+    masked_scatter masked_scatter_ scatter_ scatter_add scatter_add_ add_ sub_ mul_ div_ pow_ neg_
+    exp_ log_ sqrt_ rsqrt_ abs_ sign_ sigmoid_ tanh_ relu_ clamp clamp_ clamp_min clamp_min_
+    clamp_max clamp_max_ addcmul addcmul_ addcdiv addcdiv_ addmm addmm_ addbmm baddbmm baddbmm_
+    addmv addr bmm matmul lerp_ logsumexp logdet slogdet logcumsumexp zero_ fill_ fill_diagonal_
+    copy_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ cauchy_ log_normal_ erfinv
+    rsqrt expm1 log1p lgamma digamma new_zeros new_ones new_full new_empty new_tensor
+    repeat_interleave narrow movedim moveaxis swapdims tril_ triu_ t_ transpose_ nelement
+    is_floating_point element_size storage_offset data_ptr untyped_storage
+    register_post_accumulate_grad_hook cummax cummin amax amin aminmax topk kthvalue nanmedian
+"""
+TENSOR_ONLY_METHODS = frozenset(_TENSOR_ONLY.split())
+"""Names of methods that no other common object has: calling one proves the receiver a tensor.
+
+Kept by hand, because a name says little: numpy arrays, pandas frames, modules, distributions,
+graph nodes, matplotlib axes and the standard library share requires_grad_, register_hook, item,
+scatter, gather, view, expand, mean, log, abs, to, float, relu, size, unfold, split, sum and many
+more with tensors. ``backward`` proves it only when called without arguments: training engines take
+the loss as one.
+"""
+
+
+@cache
+def _facts(name: str) -> OpFacts | None:
+    lines = _table().get(name)
+    if lines is None:
+        return None
+    variants: dict[str, OpFacts] = {}
+    joined: OpFacts | None = None
+    for line in lines:
+        cell = dict(zip(_columns(), line.split(","), strict=True))
+        facts = _parsed(name, cell)
+        if cell["variant"]:
+            variants[cell["variant"]] = facts
+        else:
+            joined = facts
+    assert joined is not None, f"{name} has no joined line"
+    return replace(joined, variants=variants)
+
+
+def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
+    """The facts of one line under one of its names."""
+    inplace = name in cell["inplace"].split()
+    inputs = parse_saved(cell["saves"])
+    return OpFacts(
+        name=name,
+        parameters=tuple(cell["parameters"].split()),
+        alias=Alias.SAME if inplace else parse_alias(cell["alias"]),
+        alias_of=int(cell["alias_of"] or 0),
+        outputs=parse_outputs(cell["outputs"]),
+        differentiable=tuple(_TRIS[word] for word in cell["differentiable"].split()),
+        gradient=cell["gradient"],
+        inputs=inputs.without(0) if inplace else inputs,
+        results=parse_saved(cell["saves_result"]),
+        kind_of=int(cell["kind_of"]) if cell["kind_of"] else None,
+        kinds=cell["kinds"],
+        scalar=NO if inplace else _TRIS.get(cell["scalar"], MAYBE),
+        rank=cell["rank"],
+        inplace=inplace or (name.endswith("_") and not name.endswith("__")),
+        variants={},
+    )
+
+
+def parse_alias(cell: str) -> Alias:
+    """Read a cell of a column ``alias``."""
+    found = Alias.NONE
+    for word in filter(None, cell.split("|")):
+        found |= Alias[word.upper()]
+    return found
+
+
+def parse_outputs(cell: str) -> int:
+    """Read a cell of a column ``outputs``."""
+    return _OUTPUTS.get(cell) or int(cell)
+
+
+def parse_saved(cell: str) -> Saved:
+    """Read a cell of a column ``saves`` or ``saves_result``."""
+    return Saved(tuple(_pairs(cell.split())))
+
+
+def _pairs(words: Iterable[str]) -> Iterable[tuple[int, int, Tri]]:
+    for word in words:
+        what, why = word.rstrip("?").split("<")
+        yield int(what), int(why), MAYBE if word.endswith("?") else YES
+
+
+@cache
+def _lines() -> list[str]:
+    return files("autolint.autograd").joinpath("ops.csv").read_text("utf-8").splitlines()
+
+
+@cache
+def _columns() -> list[str]:
+    return _lines()[0].split(",")
+
+
+@cache
+def _table() -> dict[str, list[str]]:
+    """Lines of the table by name; a line is taken apart only when it is asked for."""
+    table: dict[str, list[str]] = {}
+    for line in _lines()[1:]:
+        names, inplace, _ = line.split(",", 2)
+        for name in (names + " " + inplace).split():
+            table.setdefault(name, []).append(line)
+    return table

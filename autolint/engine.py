@@ -22,7 +22,7 @@ from autolint.source import (
     parse_concrete,
     raised_recursion_limit,
 )
-from autolint.suppress import Suppression, Suppressions
+from autolint.suppress import Suppression, Suppressions, may_be_unused
 
 if TYPE_CHECKING:
     from autolint.collect import Collector
@@ -121,6 +121,9 @@ class Engine:
         displaced: list[Diagnostic],
     ) -> None:
         """Take out what comments suppress; report the comments that suppress nothing."""
+        codes = (entry.code for entry in self._registry)
+        if not (result.diagnostics or may_be_unused(source.text, codes)):
+            return
         suppressions = Suppressions(source.text, tree)
         if not suppressions:
             return

@@ -35,6 +35,15 @@ class Suppression:
     whole_file: bool
 
 
+def may_be_unused(text: str, codes: Iterable[str]) -> bool:
+    """Whether a comment could be of no use: it is ours, or a ``noqa`` with one of these codes.
+
+    Reading comments means to tokenize; most files that have some have those of other tools only.
+    """
+    letters = "|".join(sorted({code.rstrip("0123456789") for code in codes}))
+    return re.search(rf"autolint:|noqa[^\n]*\b(?:{letters})[0-9]", text, re.IGNORECASE) is not None
+
+
 class Unused(NamedTuple):
     """A code of a suppression that hid nothing; `code` None stands for all rules."""
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tokenize
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from autolint.config import Config
@@ -115,6 +118,22 @@ def test_unused_only_if_the_rule_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, text, Config("/", select=("AG901",))) == []
     other_off = Config("/", ignore=("AG902",))
     assert found(monkeypatch, text, other_off) == [(1, "AG001")]
+
+
+def test_comments_of_other_tools_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    generate_tokens = tokenize.generate_tokens
+
+    def note(readline: Callable[[], str]) -> Iterator[tokenize.TokenInfo]:
+        read.append("")
+        return generate_tokens(readline)
+
+    monkeypatch.setattr(tokenize, "generate_tokens", note)
+    assert found(monkeypatch, "x = 1  # noqa: E501\ny = 1  # noqa\nAG901 = 1\n") == []
+    assert read == []
+    assert found(monkeypatch, "x = 1  # noqa: E501,ag901\n") == [(1, "AG001")]
+    assert found(monkeypatch, "fault()  # noqa\n") == []
+    assert len(read) == 2
 
 
 def test_a_displaced_finding_is_something_to_hide(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,14 @@ import ast
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from autolint.collect import Collector, most_specific
+from autolint.diagnose import Diagnoser
 from autolint.diagnostic import Diagnostic, Problem
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
+from autolint.interpreter.roots import analyse, has_roots
+from autolint.interpreter.unit import Unit
 from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Entry, Registry
 from autolint.selection import Selection
 from autolint.source import (
@@ -23,9 +26,6 @@ from autolint.source import (
     raised_recursion_limit,
 )
 from autolint.suppress import Suppression, Suppressions, may_be_unused
-
-if TYPE_CHECKING:
-    from autolint.collect import Collector
 
 
 @dataclass(slots=True)
@@ -85,20 +85,12 @@ class Engine:
 
         Raises Unparsable if LibCST cannot read what `ast` could.
         """
-        from autolint.interpreter import has_roots
-
         rules = [entry.rule for entry in selection.entries.values() if entry.rule is not None]
         wanted = frozenset(event for rule in rules for event in rule.checks)
         index = index_file(source.path, tree)
         self._project.add(index, tree)
         if not has_roots(index, wanted):
             return []
-        # From here on LibCST is needed; importing it takes longer than reading many files.
-        from autolint.collect import Collector, most_specific
-        from autolint.diagnose import Diagnoser
-        from autolint.interpreter import analyse
-        from autolint.interpreter.unit import Unit
-
         unit = Unit(source.path, parse_concrete(source.text, tree))
         collector = Collector(rules, unit)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pathspec
@@ -77,14 +77,36 @@ class Patterns:
 
     def __init__(self, root: str, lines: Iterable[str]) -> None:
         self._root = root
-        self._spec = pathspec.GitIgnoreSpec.from_lines(lines)
+        spec = pathspec.GitIgnoreSpec.from_lines(lines)
+        self._last_first = [each for each in reversed(spec.patterns) if each.include is not None]
 
-    def verdict(self, path: str, folder: bool) -> bool | None:
-        """True: matched, False: excepted with ``!``, None: not mentioned or outside the folder."""
+    def verdict(
+        self, path: str, folder: bool, overruled: Container[int] = frozenset()
+    ) -> bool | None:
+        """True: matched, False: excepted with ``!``, None: not mentioned or outside the folder.
+
+        A pattern matches what is below a match, too. `overruled` are patterns to pass over, as
+        `matching` gave them.
+        """
+        name = self._name(path, folder)
+        if name is not None:
+            for pattern in self._last_first:
+                if pattern.match_file(name) is not None and id(pattern) not in overruled:
+                    return pattern.include
+        return None
+
+    def matching(self, folder: str) -> Iterator[int]:
+        """The patterns that leave a folder out."""
+        name = self._name(folder, True)
+        for pattern in self._last_first:
+            if name is not None and pattern.include and pattern.match_file(name) is not None:
+                yield id(pattern)
+
+    def _name(self, path: str, folder: bool) -> str | None:
         relative = os.path.relpath(path, self._root).replace(os.sep, "/")
         if relative == "." or relative.startswith("../"):
             return None
-        return self._spec.check_file(relative + "/" if folder else relative).include
+        return relative + "/" if folder else relative
 
 
 class _Walk:
@@ -96,6 +118,8 @@ class _Walk:
         self._seen: set[str] = set()
         self._excludes: dict[Config, tuple[Patterns, Patterns]] = {}
         self._ignores: dict[str, tuple[Patterns, ...]] = {}
+        self._overruled: set[int] = set()
+        """Patterns that would leave out the folder that was named, and so all below it."""
         here = os.getcwd()
         self._exclude = None
         if overrides.exclude is not None:
@@ -111,13 +135,23 @@ class _Walk:
         if stat.S_ISDIR(mode):
             config = self._configs.of_folder(path)
             if not (config.force_exclude and self._excluded_with_parents(path, config)):
+                self._overrule(path, config)
                 self._folder(path)
+                self._overruled.clear()
         elif stat.S_ISREG(mode):
             config = self._configs.of_folder(os.path.dirname(path))
             if not (config.force_exclude and self._excluded_with_parents(path, config)):
                 self._take(path, config)
         else:
             raise PathError(f"neither a file nor a folder: {given}")
+
+    def _overrule(self, folder: str, config: Config) -> None:
+        """Pass over the patterns that a folder is named in spite of."""
+        patterns = [*self._gitignores(folder), *self._patterns(config), self._extend_exclude]
+        if self._exclude is not None:
+            patterns.append(self._exclude)
+        for each in patterns:
+            self._overruled.update(each.matching(folder))
 
     def _take(self, path: str, config: Config) -> None:
         if path not in self._seen:
@@ -139,7 +173,7 @@ class _Walk:
                     continue
                 if self._excluded(entry.path, is_folder, config):
                     continue
-                if _ignored(entry.path, is_folder, ignores):
+                if self._ignored(entry.path, is_folder, ignores):
                     continue
                 if is_folder:
                     pending.append(entry.path)
@@ -158,16 +192,23 @@ class _Walk:
     def _excluded(self, path: str, folder: bool, config: Config) -> bool:
         exclude, extend_exclude = self._patterns(config)
         if self._exclude is not None:
-            excluded = self._exclude.verdict(path, folder)
+            excluded = self._exclude.verdict(path, folder, self._overruled)
         elif config.exclude is not None:
-            excluded = exclude.verdict(path, folder)
+            excluded = exclude.verdict(path, folder, self._overruled)
         else:
             excluded = os.path.basename(path) in DEFAULT_EXCLUDE
         return bool(
             excluded
-            or self._extend_exclude.verdict(path, folder)
-            or extend_exclude.verdict(path, folder)
+            or self._extend_exclude.verdict(path, folder, self._overruled)
+            or extend_exclude.verdict(path, folder, self._overruled)
         )
+
+    def _ignored(self, path: str, folder: bool, ignores: Iterable[Patterns]) -> bool:
+        for patterns in ignores:
+            verdict = patterns.verdict(path, folder, self._overruled)
+            if verdict is not None:
+                return verdict
+        return False
 
     def _excluded_with_parents(self, path: str, config: Config) -> bool:
         """For a path that no walk led to: any folder above it may be excluded."""
@@ -201,14 +242,6 @@ class _Walk:
             own.extend(self._gitignores(parent))
         self._ignores[folder] = tuple(own)
         return self._ignores[folder]
-
-
-def _ignored(path: str, folder: bool, ignores: Iterable[Patterns]) -> bool:
-    for patterns in ignores:
-        verdict = patterns.verdict(path, folder)
-        if verdict is not None:
-            return verdict
-    return False
 
 
 def _ignore_file(path: str, folder: str) -> Iterator[Patterns]:

@@ -16,10 +16,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import libcst as cst
+import libcst as cst
 
 SIZE_LIMIT = 2_000_000
 """Bytes of a file above which it is not analysed: its tree would take over half a gigabyte."""
@@ -145,8 +143,6 @@ def parse(text: str) -> ast.Module:
 
 def parse_concrete(text: str, tree: ast.Module) -> cst.Module:
     """Parse with LibCST a text that `parse` made `tree` of. Raises Unparsable."""
-    import libcst as cst
-
     refuse_deep(tree)
     try:
         return cst.parse_module(text)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import libcst as cst
 import pytest
 
-import autolint.interpreter
+from autolint import engine
 from autolint.api import Because, Edit, Event, Finding, Fix, GradMode, Rule, Severity
 from autolint.collect import Collector
 from autolint.interpreter.events import Scope
@@ -157,7 +157,7 @@ def _fix(event: Called, words: tuple[str, ...]) -> Fix | None:
 def install(monkeypatch: pytest.MonkeyPatch, *rules: Rule) -> Registry:
     """Put the stand-in and these rules in the places of the real ones."""
     registry = Registry(rules or [rule("AG901")])
-    monkeypatch.setattr(autolint.interpreter, "has_roots", has_roots, raising=False)
-    monkeypatch.setattr(autolint.interpreter, "analyse", analyse, raising=False)
+    monkeypatch.setattr(engine, "has_roots", has_roots)
+    monkeypatch.setattr(engine, "analyse", analyse)
     monkeypatch.setattr(Registry, "load", classmethod(lambda cls: registry))
     return registry

@@ -50,6 +50,16 @@ def test_default_excludes_unless_named(root: Path) -> None:
     assert found(root, "build", ".venv/a.py") == [".venv/a.py", "build/b.py"]
 
 
+def test_a_folder_that_is_named_is_walked_whatever_leaves_it_out(root: Path) -> None:
+    (root / ".git").mkdir()
+    write(root / ".gitignore", "out/\n*_gen.py\n")
+    write(root / "pyproject.toml", '[tool.autolint]\nextend-exclude = ["fixtures", "*_pb2.py"]\n')
+    make(root, "out/in/a.py", "out/in/a_gen.py", "fixtures/rules/b.py", "fixtures/rules/b_pb2.py")
+    make(root, "fixtures/rules/out/c.py")
+    assert found(root) == []
+    assert found(root, "out", "fixtures/rules") == ["fixtures/rules/b.py", "out/in/a.py"]
+
+
 def test_force_exclude_holds_for_named_paths_and_folders_above(root: Path) -> None:
     make(root, "build/lib/b.py", "a.py")
     forced = Overrides(force_exclude=True)

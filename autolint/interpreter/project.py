@@ -94,6 +94,10 @@ class Project:
             return self._trees[key][0]
         return self._parse(path)
 
+    def source(self, path: str) -> str | None:
+        """The text of a file, None if it cannot be read."""
+        return self._read(path)
+
     def _parse(self, path: str) -> ast.Module | None:
         text = self._read(path)
         if text is None:

@@ -1,0 +1,151 @@
+"""All that a rule may import from autolint: `Rule`, what it yields, the events and the values."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import libcst as cst
+
+from autolint.autograd.values import Grade, GradMode, Kind, Tensor, Through, Tri, Word
+from autolint.interpreter.events import (
+    Backward,
+    DataRebind,
+    Event,
+    InPlaceWrite,
+    ModuleBuilt,
+    OffAliasUsed,
+    OptimizerStep,
+    RequiresGradSet,
+    SourceUsed,
+    StoredTensor,
+)
+from autolint.interpreter.unit import Site
+
+__all__ = [
+    "Backward",
+    "Because",
+    "DataRebind",
+    "Edit",
+    "Event",
+    "Finding",
+    "Fix",
+    "GradMode",
+    "Grade",
+    "InPlaceWrite",
+    "Kind",
+    "ModuleBuilt",
+    "OffAliasUsed",
+    "OptimizerStep",
+    "RequiresGradSet",
+    "Rule",
+    "Severity",
+    "Site",
+    "SourceUsed",
+    "StoredTensor",
+    "Tensor",
+    "Through",
+    "Tri",
+    "Word",
+]
+
+
+class Severity(enum.IntEnum):
+    """A promise: an error is wrong whenever the line runs, a warning under a common condition."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """A link of the chain that led to a finding: what happened at another place."""
+
+    site: Site
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of source.
+
+    replace: the node's exact span becomes `text`. insert_before, insert_after: `node` is a statement
+    and `text` whole statements without indentation, which are put on lines of their own. delete: the
+    statement's lines go.
+    """
+
+    kind: Literal["replace", "insert_before", "insert_after", "delete"]
+    node: cst.CSTNode
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A proposed repair; `safe` if nothing but the fault changes. `imports` are lines it needs."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    safe: bool
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule yields. `severity` None means the rule's own.
+
+    `fault` is a key of the fault itself (the write, the node, the backward): of several rules that
+    report one fault, the engine keeps the most specific.
+    """
+
+    site: Site
+    message: str
+    because: tuple[Because, ...] = ()
+    fix: Fix | None = None
+    severity: Severity | None = None
+    fault: Hashable | None = None
+
+
+E = TypeVar("E", bound=Event)
+Check = Callable[[E], Iterator[Finding]]
+
+
+class Rule:
+    """A rule: name, page, code, severity, and the checks that it registers with `on`.
+
+    `missing` marks rules about something absent: each followed context of the function must show the
+    fault. `more_specific_than` lists the codes that it displaces where the fault is the same.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        page: str | None,
+        *,
+        code: str,
+        severity: Severity,
+        missing: bool = False,
+        more_specific_than: tuple[str, ...] = (),
+    ) -> None:
+        self.module = module
+        self.name = module.rpartition(".")[2].replace("_", "-")
+        self.page = page or ""
+        self.code = code
+        self.severity = severity
+        self.missing = missing
+        self.more_specific_than = more_specific_than
+        self.checks: dict[type[Event], list[Callable[..., Iterator[Finding]]]] = {}
+
+    def on(self, event: type[E]) -> Callable[[Check[E]], Check[E]]:
+        """Register a check for an event class."""
+
+        def register(check: Check[E]) -> Check[E]:
+            self.checks.setdefault(event, []).append(check)
+            return check
+
+        return register

@@ -1,0 +1,241 @@
+"""The graph: nodes, what they saved and at which version, and what `backward()` does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from autolint.autograd.heap import Heap
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    YES,
+    Cell,
+    GradHolder,
+    Origin,
+    Storage,
+    Tensor,
+    Through,
+    Tri,
+    Word,
+    Write,
+)
+
+Stamp: TypeAlias = "tuple[tuple[object, int], ...]"
+"""When a node was made: the enclosing loops, each with the iteration that was being run."""
+
+
+class Saved:
+    """A value that an operation saved for its backward, with the versions its memory had then."""
+
+    __slots__ = ("hidden", "rebound", "storage", "sure", "tensor", "version")
+
+    def __init__(self, tensor: Tensor | None, storage: Storage, sure: Tri) -> None:
+        self.tensor = tensor
+        self.storage = storage
+        self.version = storage.version
+        self.hidden = storage.hidden
+        self.sure = sure
+        self.rebound = tensor.state.rebound if tensor is not None else (0, 0)
+
+    def changed(self) -> Write | None:
+        """The write that changed the value since, for sure; None if it was not changed.
+
+        A `.data =` under the saved tensor counts only where it was saved as an operand: a result is
+        kept by its memory.
+        """
+        if self.storage.version[0] > self.version[1]:
+            return self.storage.last_write
+        if self.storage.hidden[0] > self.hidden[1]:
+            return self.storage.last_hidden
+        if self.tensor is not None and self.tensor.state.rebound[0] > self.rebound[1]:
+            return self.tensor.state.last_rebind
+        return None
+
+
+class Node(Cell):
+    """One recorded operation.
+
+    `inputs` are the nodes and leaves it came from, each with how sure the edge is; `freed` says
+    whether a backward freed what it saved. An `opaque` node stands for code that was not seen.
+    """
+
+    def __init__(
+        self,
+        operation: str,
+        inputs: tuple[tuple[Node | GradHolder, Tri], ...],
+        saved: tuple[Saved, ...] = (),
+        origin: Origin = None,
+        stamp: Stamp = (),
+        opaque: bool = False,
+    ) -> None:
+        super().__init__()
+        self.operation = operation
+        self.inputs = inputs
+        self.saved = saved
+        self.origin = origin
+        self.stamp = stamp
+        self.opaque = opaque
+        self.freed = NO
+
+
+@dataclass
+class Walk:
+    """What a backward met: leaves by how sure, stale saved values, freed nodes, opaque nodes."""
+
+    reached: dict[GradHolder, Tri] = field(default_factory=dict)
+    stale: list[tuple[Node, Saved, Write]] = field(default_factory=list)
+    freed: list[Node] = field(default_factory=list)
+    opaque: Tri = NO
+    nodes: list[tuple[Node, Tri]] = field(default_factory=list)
+
+
+def edge(tensor: Tensor) -> Iterable[tuple[Node | GradHolder, Tri]]:
+    """The edges from an operation to one operand of it: to its node, or to the leaf itself."""
+    state = tensor.state
+    sure = state.requires_grad & tensor.tensor
+    if sure is NO:
+        return
+    if state.node is not None:
+        yield state.node, sure if state.leaf is NO else sure & MAYBE
+    if state.leaf is not NO and state.accumulates:
+        sure = sure if state.node is None and state.leaf is YES else sure & MAYBE
+        if state.owner is not None:
+            yield state.owner, sure
+        elif state.members:
+            only = len(state.members) == 1
+            for member in state.members:
+                yield member, sure if only else sure & MAYBE
+        else:
+            yield state, sure
+
+
+def walk(tensor: Tensor) -> Walk:
+    """Everything a backward from this tensor meets, without changing anything."""
+    found = Walk()
+    best: dict[int, Tri] = {}
+    todo: list[tuple[Node | GradHolder, Tri]] = list(edge(tensor))
+    while todo:
+        item, sure = todo.pop()
+        known = best.get(id(item))
+        if known is not None and (known is sure or known is YES):
+            continue
+        best[id(item)] = sure
+        if isinstance(item, Node):
+            if known is None:
+                found.nodes.append((item, sure))
+            if item.opaque:
+                found.opaque = found.opaque | sure
+            todo.extend((target, sure & strength) for target, strength in item.inputs)
+        else:
+            found.reached[item] = sure
+    for node, _ in found.nodes:
+        if best[id(node)] is YES:
+            _inspect(node, found)
+    found.nodes = [(node, best[id(node)]) for node, _ in found.nodes]
+    return found
+
+
+def _inspect(node: Node, found: Walk) -> None:
+    """Note what is wrong with a node that is reached for sure."""
+    if node.freed is YES:
+        if any(saved.sure is YES for saved in node.saved):
+            found.freed.append(node)
+        return
+    if node.freed is MAYBE:
+        return
+    for saved in node.saved:
+        write = saved.changed()
+        if write is not None and saved.sure is YES:
+            found.stale.append((node, saved, write))
+
+
+def free(heap: Heap, found: Walk, retain: Tri) -> None:
+    """Free the graph that was walked, unless it is retained."""
+    if retain is YES:
+        return
+    for node, sure in found.nodes:
+        freed = YES if sure is YES and retain is NO else MAYBE
+        if node.freed is not YES:
+            heap.put(vars(node), "freed", freed)
+
+
+_AFTER_BACKWARD = {
+    Word.NONE: Word.FRESH,
+    Word.FRESH: Word.FRESH,
+    Word.USED: Word.STALE,
+    Word.STALE: Word.STALE,
+    Word.DROPPED: Word.FRESH,
+    Word.UNKNOWN: Word.FRESH,
+}
+_AFTER_STEP = {
+    Word.NONE: Word.NONE,
+    Word.FRESH: Word.USED,
+    Word.USED: Word.USED,
+    Word.STALE: Word.USED,
+    Word.DROPPED: Word.DROPPED,
+    Word.UNKNOWN: Word.USED,
+}
+
+
+def reach(heap: Heap, holder: GradHolder, sure: Tri, origin: Origin) -> None:
+    """A backward adds to the gradients of a set."""
+    words = frozenset(_AFTER_BACKWARD[word] for word in holder.words)
+    if Word.USED in holder.words or Word.STALE in holder.words:
+        heap.put(vars(holder), "stale_at", origin)
+    heap.put(vars(holder), "words", words if sure is YES else words | holder.words)
+    heap.put(vars(holder), "read", False)
+
+
+def step(heap: Heap, holder: GradHolder) -> None:
+    """An optimizer uses the gradients of a set."""
+    heap.put(vars(holder), "words", frozenset(_AFTER_STEP[word] for word in holder.words))
+
+
+def clear(heap: Heap, holder: GradHolder, origin: Origin, sure: Tri = YES) -> None:
+    """The gradients of a set are set to None or zero."""
+    fresh = Word.NONE if holder.read else Word.DROPPED
+    words = frozenset(
+        fresh if word in (Word.FRESH, Word.STALE, Word.DROPPED) else Word.NONE
+        for word in holder.words
+    )
+    if fresh in words and fresh is Word.DROPPED:
+        heap.put(vars(holder), "dropped_at", origin)
+    heap.put(vars(holder), "words", words if sure is YES else words | holder.words)
+
+
+def write(
+    heap: Heap,
+    tensor: Tensor,
+    through: Through,
+    origin: Origin,
+    sure: Tri = YES,
+    event: object = None,
+) -> None:
+    """The memory of a tensor is written, by one more write on this path."""
+    _bump(heap, tensor.storage, through, Write(origin, through, event), sure)
+
+
+def _bump(heap: Heap, storage: Storage, through: Through, made: Write, sure: Tri) -> None:
+    facts = vars(storage)
+    if through in (Through.SELF, Through.DETACH):
+        low, high = storage.version
+        heap.put(facts, "version", (low + (sure is YES), high + 1))
+        heap.put(facts, "last_write", made)
+    else:
+        low, high = storage.hidden
+        heap.put(facts, "hidden", (low + (sure is YES), high + 1))
+        heap.put(facts, "last_hidden", made)
+    if through is not Through.SELF and sure is YES:
+        heap.put(facts, "pending", made.event)
+    for part in storage.parts:
+        _bump(heap, part, through, made, MAYBE)
+
+
+def merge(op: str, tensors: Sequence[Tensor], origin: Origin) -> Node:
+    """A node behind which each of several values may stand (a phi)."""
+    edges = tuple(
+        (target, MAYBE) for tensor in tensors for target, sure in edge(tensor) if sure is not NO
+    )
+    return Node(op, edges, origin=origin)

@@ -1,0 +1,103 @@
+"""The one place where facts change: a trail of writes that can be undone and joined.
+
+State is never copied. A branch is run on the real facts, its net changes are taken and undone, the
+other branch is run, and the changes of both are joined. Facts live in the dictionaries of cells
+(`vars(cell)`) and in environments of names; all are written through `Heap.put`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+MISSING: Any = object()
+"""Stands for 'the key was not there' in the trail."""
+
+Facts: TypeAlias = "dict[Any, Any]"
+Changes: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, Any]]"
+"""Net changes since a mark: (id of the facts, key) -> (facts, key, new value)."""
+
+
+class Heap:
+    """A trail of writes."""
+
+    def __init__(self) -> None:
+        self._trail: list[tuple[Facts, Any, Any]] = []
+
+    def put(self, facts: Facts, key: Any, value: Any) -> None:
+        """Write one fact, so that it can be undone."""
+        old = facts.get(key, MISSING)
+        if old is not value:
+            self._trail.append((facts, key, old))
+            facts[key] = value
+
+    def drop(self, facts: Facts, key: Any) -> None:
+        """Remove one fact, if it is there."""
+        if key in facts:
+            self._trail.append((facts, key, facts.pop(key)))
+
+    def mark(self) -> int:
+        """A point of the trail to come back to."""
+        return len(self._trail)
+
+    def changes(self, mark: int) -> Changes:
+        """The net changes since a mark."""
+        net: Changes = {}
+        trail = self._trail
+        for position in range(mark, len(trail)):
+            facts, key, _ = trail[position]
+            net[(id(facts), key)] = (facts, key, facts.get(key, MISSING))
+        return net
+
+    def undo(self, mark: int) -> None:
+        """Go back to a mark."""
+        trail = self._trail
+        while len(trail) > mark:
+            facts, key, old = trail.pop()
+            if old is MISSING:
+                facts.pop(key, None)
+            else:
+                facts[key] = old
+
+    def take(self, mark: int) -> Changes:
+        """The net changes since a mark, which are undone."""
+        net = self.changes(mark)
+        self.undo(mark)
+        return net
+
+    def apply(self, changes: Changes) -> None:
+        """Make changes that were taken before."""
+        for facts, key, value in changes.values():
+            if value is MISSING:
+                self.drop(facts, key)
+            else:
+                self.put(facts, key, value)
+
+    def join(self, arms: list[Changes], born: int, join: Callable[[Any, Any, Any], Any]) -> None:
+        """Make the join of the changes of several arms, all taken at the present state.
+
+        `born` is the clock (`Cell.clock`) before the arms ran: a cell made inside one arm exists in
+        that arm only, so its facts are that arm's. `join(key, left, right)` joins two values of a fact;
+        MISSING stands for an absent one.
+        """
+        if len(arms) == 1:
+            self.apply(arms[0])
+            return
+        merged: dict[tuple[int, Any], None] = {}
+        for arm in arms:
+            merged.update(dict.fromkeys(arm))
+        for where in merged:
+            facts, key, _ = next(arm[where] for arm in arms if where in arm)
+            if facts.get("birth", 0) > born:
+                values = [arm[where][2] for arm in arms if where in arm]
+            else:
+                present = facts.get(key, MISSING)
+                values = [arm[where][2] if where in arm else present for arm in arms]
+            value = values[0]
+            for other in values[1:]:
+                if value is not other:
+                    value = join(key, value, other)
+            if value is MISSING:
+                self.drop(facts, key)
+            else:
+                self.put(facts, key, value)

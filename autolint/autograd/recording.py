@@ -1,0 +1,435 @@
+"""What an operation does to tensors: results and their aliasing, recording, in-place writes.
+
+`Autograd` is the symbolic engine: it holds the grad mode and the heap, makes results from op facts,
+and keeps the rules of torch on leaves, views and version counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autolint.autograd import graph
+from autolint.autograd.graph import Node, Saved, Stamp
+from autolint.autograd.heap import Heap
+from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    NO_GRAD_YET,
+    UNKNOWN_GRAD,
+    YES,
+    Grade,
+    GradHolder,
+    GradMode,
+    Kind,
+    OffAlias,
+    Origin,
+    Storage,
+    Tensor,
+    TensorState,
+    Through,
+    Tri,
+    Word,
+    Write,
+)
+
+_ALONE = (Alias.SAME.value, Alias.VIEW.value, Alias.FRESH.value)
+_MAX_SAVERS = 12
+"""How many savers of one storage are remembered, the latest first."""
+
+Operand = tuple[int, Tensor]
+"""A tensor operand with the position of the parameter it is given for."""
+
+
+class Autograd:
+    """The symbolic autograd engine.
+
+    `mode` is the grad mode of the running thread; `block` identifies the grad-off block it comes from;
+    `stamp` says in which iterations of which loops the program is.
+    """
+
+    def __init__(self, heap: Heap) -> None:
+        self.heap = heap
+        self.mode = GradMode.ON
+        self.block: object = None
+        self.stamp: Stamp = ()
+
+    # ---------------------------------------------------------------- making tensors
+
+    def leaf(
+        self,
+        kind: Kind,
+        rank: int | None,
+        requires_grad: Tri,
+        origin: Origin,
+        grade: Grade = Grade.BUILT,
+        parameter: Tri = NO,
+    ) -> Tensor:
+        """A tensor that no operation made."""
+        inference = Tri.of(self.mode is GradMode.INFERENCE)
+        state = TensorState(requires_grad, YES, kind, rank, None, inference, parameter)
+        return Tensor(state, Storage(), origin, grade)
+
+    def vague(self, origin: Origin, grade: Grade, kind: Kind = Kind.UNKNOWN) -> Tensor:
+        """A tensor of which nothing else is known: it may have history that was not seen."""
+        state = TensorState(MAYBE, MAYBE, kind, None, None, MAYBE, MAYBE, UNKNOWN_GRAD)
+        return Tensor(state, Storage(), origin, grade)
+
+    def opaque(self, inputs: Sequence[Tensor | GradHolder], origin: Origin, grade: Grade) -> Tensor:
+        """A tensor that unseen code made from some inputs and that is known to require grad."""
+        edges: list[tuple[Node | GradHolder, Tri]] = []
+        for item in inputs:
+            if isinstance(item, Tensor):
+                edges.extend((target, sure & MAYBE) for target, sure in graph.edge(item))
+            else:
+                edges.append((item, MAYBE))
+        node = Node("a call", tuple(edges), (), origin, self.stamp, opaque=True)
+        node.saved = (Saved(None, Storage(), YES),)
+        state = TensorState(YES, NO, Kind.FLOAT, None, node)
+        return Tensor(state, Storage(), origin, grade)
+
+    # ---------------------------------------------------------------- operations
+
+    def apply(
+        self,
+        facts: OpFacts,
+        operands: Sequence[Operand],
+        kind: Kind,
+        rank: int | None,
+        origin: Origin,
+        *,
+        unseen: bool = False,
+        alias: Alias | None = None,
+        output: int = 0,
+        node: Node | None = None,
+    ) -> Tensor:
+        """One result of an operation. `unseen`: some operand may be a tensor that is not known."""
+        alias = facts.alias if alias is None else alias
+        of = next((tensor for position, tensor in operands if position == facts.alias_of), None)
+        if of is None or alias in (Alias.FRESH, Alias.NONE):
+            return self._fresh(facts, operands, kind, rank, origin, unseen, output, node)
+        if alias.value not in _ALONE:
+            return self._either(facts, alias, of, operands, kind, rank, origin, unseen)
+        if Alias.SAME in alias:
+            return self.same(of, origin)
+        return self.view(of, facts.name, kind, rank, origin)
+
+    def same(self, tensor: Tensor, origin: Origin) -> Tensor:
+        """The same tensor object, handed back by a call or bound to another name."""
+        if not self.mode.off:
+            return tensor
+        return self.off_alias(tensor, tensor.state, tensor.source, origin, view=False)
+
+    def off_alias(
+        self, tensor: Tensor, state: TensorState, source: Tensor | None, origin: Origin, view: bool
+    ) -> Tensor:
+        """A reference that was made while nothing is recorded."""
+        if tensor.off is not None and not view:
+            return tensor
+        off = OffAlias(origin, view, tensor, self.block)
+        return Tensor(
+            state,
+            tensor.storage,
+            tensor.origin,
+            tensor.grade,
+            tensor.through,
+            source,
+            off,
+            tensor.tensor,
+        )
+
+    def view(self, tensor: Tensor, op: str, kind: Kind, rank: int | None, origin: Origin) -> Tensor:
+        """A view: own state, shared memory. Made under no_grad it keeps the flag but not the graph."""
+        old = tensor.state
+        grad = old.requires_grad
+        state = TensorState(grad, YES, kind, rank, inference=old.inference)
+        state.dtype = old.dtype if kind is old.kind else None
+        if self.mode.off:
+            state.accumulates = False
+            if grad is NO:
+                return Tensor(
+                    state,
+                    tensor.storage,
+                    origin,
+                    tensor.grade,
+                    tensor.through,
+                    tensor,
+                    None,
+                    tensor.tensor,
+                )
+            return self.off_alias(tensor, state, tensor, origin, view=True)
+        if grad is not NO:
+            state.leaf = NO if grad is YES else MAYBE
+            state.node = Node(op, tuple(graph.edge(tensor)), (), origin, self.stamp)
+        view = Tensor(
+            state, tensor.storage, origin, tensor.grade, tensor.through, tensor, None, tensor.tensor
+        )
+        self.heap.put(vars(old), "views", (*old.views, view))
+        return view
+
+    def detached(self, tensor: Tensor, through: Through, origin: Origin) -> Tensor:
+        """`.detach()` or `.data`: the same memory without history."""
+        old = tensor.state
+        state = TensorState(NO, YES, old.kind, old.rank, inference=old.inference)
+        state.cut = True
+        reached = through if tensor.through is Through.SELF else tensor.through
+        if Through.DATA in (through, tensor.through):
+            reached = Through.DATA
+        return Tensor(
+            state, tensor.storage, origin, tensor.grade, reached, tensor, None, tensor.tensor
+        )
+
+    def _either(
+        self,
+        facts: OpFacts,
+        alias: Alias,
+        of: Tensor,
+        operands: Sequence[Operand],
+        kind: Kind,
+        rank: int | None,
+        origin: Origin,
+        unseen: bool,
+    ) -> Tensor:
+        """A result that is the operand itself, a view of it or a copy, as the arguments decide."""
+        fresh = self._fresh(facts, operands, kind, rank, origin, unseen, 0, None)
+        state = fresh.state
+        if self.mode.off:
+            state.requires_grad = Tri.join(of.state.requires_grad, NO)
+        if Alias.SAME in alias:
+            state.leaf = Tri.join(state.leaf, of.state.leaf)
+            if state.leaf is not NO and state.requires_grad is not NO:
+                state.accumulates = False
+        state.inference = Tri.join(state.inference, of.state.inference)
+        storage = Storage(parts=(of.storage,))
+        source = of if of.through is not Through.SELF else None
+        return Tensor(state, storage, origin, of.grade, of.through, source, None, fresh.tensor)
+
+    def _fresh(
+        self,
+        facts: OpFacts,
+        operands: Sequence[Operand],
+        kind: Kind,
+        rank: int | None,
+        origin: Origin,
+        unseen: bool,
+        output: int,
+        node: Node | None,
+    ) -> Tensor:
+        grad = self.records(facts, operands, kind, unseen, output)
+        state = TensorState(grad, ~grad if grad is not MAYBE else MAYBE, kind, rank)
+        state.inference = Tri.of(self.mode is GradMode.INFERENCE)
+        dtypes = {given.state.dtype for _, given in operands if given.state.kind is kind}
+        state.dtype = dtypes.pop() if len(dtypes) == 1 else None
+        tensor = Tensor(state, Storage(), origin, _weakest(operands))
+        if grad is not NO:
+            if node is None:
+                node = self.node(facts, operands, origin)
+            state.node = node
+            self._save_result(facts, operands, node, tensor, output)
+        return tensor
+
+    def records(
+        self,
+        facts: OpFacts,
+        operands: Sequence[Operand],
+        kind: Kind,
+        unseen: bool,
+        output: int = 0,
+    ) -> Tri:
+        """Whether a fresh result requires grad: in this mode, of this kind, from these operands."""
+        if self.mode.off:
+            return NO
+        able = facts.can_require_grad(output) & kind.differentiable
+        if kind is Kind.UNKNOWN:
+            able = facts.can_require_grad(output)
+        grad = NO
+        for _, tensor in operands:
+            grad = grad | (tensor.state.requires_grad & tensor.tensor)
+        if unseen:
+            grad = grad | MAYBE
+        return able & grad
+
+    def node(self, facts: OpFacts, operands: Sequence[Operand], origin: Origin) -> Node:
+        """The node of an operation, with what it saved of its operands."""
+        edges = tuple(item for _, tensor in operands for item in graph.edge(tensor))
+        need = self._needs(operands)
+        saved = tuple(
+            Saved(tensor, tensor.storage, sure & tensor.tensor)
+            for position, sure in facts.inputs.when(need).items()
+            for given, tensor in operands
+            if given == position
+        )
+        node = Node(facts.name, edges, saved, origin, self.stamp)
+        for item in saved:
+            self.keep(node, item)
+        return node
+
+    def keep(self, node: Node, saved: Saved) -> None:
+        """Let a storage know which node keeps a value of it."""
+        facts = vars(saved.storage)
+        self.heap.put(facts, "savers", (*saved.storage.savers[-_MAX_SAVERS:], (node, saved)))
+
+    def saved_in(self, storage: Storage) -> list[tuple[Node, Saved]]:
+        """The nodes that keep a value of this memory, latest last."""
+        found: list[tuple[Node, Saved]] = list(storage.savers)
+        for part in storage.parts:
+            found.extend(self.saved_in(part))
+        return found
+
+    def _save_result(
+        self,
+        facts: OpFacts,
+        operands: Sequence[Operand],
+        node: Node,
+        tensor: Tensor,
+        output: int,
+    ) -> None:
+        sure = facts.results.when(self._needs(operands)).get(output)
+        if sure is not None:
+            saved = Saved(tensor, tensor.storage, sure)
+            node.saved = (*node.saved, saved)
+            self.keep(node, saved)
+
+    def _needs(self, operands: Sequence[Operand]) -> dict[int, Tri]:
+        need: dict[int, Tri] = {}
+        for position, tensor in operands:
+            grad = tensor.state.requires_grad
+            need[position] = need.get(position, NO) | grad
+        return need
+
+    # ---------------------------------------------------------------- in place
+
+    def write(
+        self,
+        target: Tensor,
+        facts: OpFacts | None,
+        operands: Sequence[Operand],
+        origin: Origin,
+        *,
+        unseen: bool = False,
+        sure: Tri = YES,
+        event: object = None,
+    ) -> None:
+        """An in-place operation on `target`; `operands` are the others (position 1 and up)."""
+        if not self.mode.off and target.through is not Through.NUMPY:
+            self._rebase(target, facts, operands, origin, unseen, sure)
+        graph.write(self.heap, target, target.through, origin, sure, event)
+
+    def rebind(self, target: Tensor, origin: Origin, event: object) -> None:
+        """`target.data = …`: what was saved of the object is replaced under the graph's feet."""
+        state = target.state
+        low, high = state.rebound
+        self.heap.put(vars(state), "rebound", (low + 1, high + 1))
+        self.heap.put(vars(state), "last_rebind", Write(origin, Through.DATA, event))
+
+    def _rebase(
+        self,
+        target: Tensor,
+        facts: OpFacts | None,
+        operands: Sequence[Operand],
+        origin: Origin,
+        unseen: bool,
+        sure: Tri,
+    ) -> None:
+        """Give the written tensor (and the tensors it is a view of) the operation's node."""
+        grad = NO
+        for _, tensor in operands:
+            grad = grad | (tensor.state.requires_grad & tensor.tensor)
+        if unseen:
+            grad = grad | MAYBE
+        if facts is not None and facts.can_require_grad() is NO:
+            grad = NO
+        grad = grad & sure & target.state.kind.differentiable
+        if target.state.kind is Kind.UNKNOWN and grad is NO and unseen:
+            grad = MAYBE
+        everything = [(0, target), *operands]
+        node: Node | None = None
+        chain = tuple(_sharing_history(target))
+        for tensor in chain:
+            state = tensor.state
+            before = state.requires_grad
+            after = before | grad
+            if after is NO:
+                continue
+            if node is None:
+                node = (
+                    Node(
+                        "an in-place write", tuple(e for _, t in everything for e in graph.edge(t))
+                    )
+                    if facts is None
+                    else self.node(facts, everything, origin)
+                )
+                node.origin, node.stamp = origin, self.stamp
+                node.saved = tuple(s for s in node.saved if s.storage is not target.storage)
+            facts_of = vars(state)
+            self.heap.put(facts_of, "requires_grad", after)
+            if before is YES and state.leaf is YES:
+                continue
+            if tensor is not target and graph_edge_exists(state):
+                node_here = Node(
+                    "a write through a view",
+                    ((node, YES), *graph.edge(tensor)),
+                    (),
+                    origin,
+                    self.stamp,
+                )
+                self.heap.put(facts_of, "node", node_here)
+            else:
+                self.heap.put(facts_of, "node", node)
+            self.heap.put(facts_of, "leaf", NO if after is YES else MAYBE)
+        if node is not None:
+            self._follow(chain[-1], {id(tensor.state) for tensor in chain}, origin)
+
+    def _follow(self, base: Tensor, written: set[int], origin: Origin) -> None:
+        """The views of written memory take their history from their base, as torch does lazily."""
+        for view in base.state.views:
+            state = view.state
+            if id(state) not in written:
+                grad = state.requires_grad | base.state.requires_grad
+                node = Node("a view", tuple(graph.edge(base)), (), origin, self.stamp)
+                for name, fact in (
+                    ("requires_grad", grad),
+                    ("leaf", NO if grad is YES else MAYBE),
+                    ("node", node),
+                ):
+                    self.heap.put(vars(state), name, fact)
+            self._follow(view, written, origin)
+
+    # ---------------------------------------------------------------- flags
+
+    def set_requires_grad(self, tensor: Tensor, value: Tri) -> None:
+        """`requires_grad_()` or an assignment to `.requires_grad`."""
+        state = tensor.state
+        for member in state.members:
+            if isinstance(member, TensorState):
+                self.heap.put(vars(member), "requires_grad", value)
+            else:
+                self.heap.put(vars(member), "trainable", value)
+        self.heap.put(
+            vars(state),
+            "requires_grad",
+            value
+            if state.leaf is YES
+            else value | state.requires_grad
+            if value is not NO
+            else state.requires_grad & MAYBE,
+        )
+        if value is not NO and state.leaf is YES and Word.NONE in state.words:
+            self.heap.put(vars(state), "words", NO_GRAD_YET)
+
+
+def _sharing_history(tensor: Tensor) -> Iterator[Tensor]:
+    """A tensor and those it is a view of, up to where it was detached."""
+    for source in tensor.sources():
+        yield source
+        if source.state.cut:
+            return
+
+
+def graph_edge_exists(state: TensorState) -> bool:
+    """Whether a state has a node of its own already."""
+    return state.node is not None
+
+
+def _weakest(operands: Sequence[Operand]) -> Grade:
+    return max((tensor.grade for _, tensor in operands), default=Grade.BUILT)

@@ -1,0 +1,210 @@
+"""Assignments: what is bound where, including tensors' attributes, slots and in-place operators."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from autolint.autograd.ops import operator
+from autolint.autograd.values import (
+    NO,
+    Kind,
+    Mapping,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter import attributes, expressions, names, tensors, writes
+from autolint.interpreter.machine import Machine
+from autolint.interpreter.unit import Site
+
+
+def run_assign(m: Machine, node: cst.Assign) -> bool:
+    """`a = b = value`."""
+    value = expressions.evaluate(m, node.value)
+    for target in node.targets:
+        assign(m, target.target, value, node.value)
+    return True
+
+
+def run_ann_assign(m: Machine, node: cst.AnnAssign) -> bool:
+    """`a: T = value`; without a value nothing is bound."""
+    if node.value is not None:
+        value = expressions.evaluate(m, node.value)
+        if type(resolve(value)) is Unknown:
+            known = attributes.annotated(m, node.annotation.annotation, m.site(node.target))
+            value = known if known is not None else value
+        assign(m, node.target, value, node.value)
+    return True
+
+
+def renamed(m: Machine, source: cst.CSTNode, value: Value, site: Site) -> Value:
+    """A second name for a tensor, or its way out of a function: noted while nothing is recorded."""
+    found = resolve(value)
+    if (
+        m.autograd.mode.off
+        and isinstance(found, Tensor)
+        and isinstance(source, (cst.Name, cst.Attribute))
+        and found.state.requires_grad is not NO
+    ):
+        return m.autograd.same(found, site)
+    return value
+
+
+def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | None) -> None:
+    """Bind a value to a target of any shape."""
+    if isinstance(target, cst.Name):
+        if source is not None:
+            value = renamed(m, source, value, m.site(target))
+        names.bind(m, target.value, value)
+    elif isinstance(target, cst.Attribute):
+        receiver = expressions.evaluate(m, target.value)
+        if source is not None and target.attr.value not in ("data", "grad"):
+            value = renamed(m, source, value, m.site(target))
+        attributes.put(m, receiver, target.attr.value, value, target, source)
+    elif isinstance(target, cst.Subscript):
+        receiver = resolve(expressions.evaluate(m, target.value))
+        put_item(m, receiver, target, value)
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        _unpack(m, target, value, source)
+    elif isinstance(target, cst.StarredElement):
+        assign(m, target.value, Sequence(None, names.element(m, value)), None)
+
+
+def _unpack(
+    m: Machine, target: cst.Tuple | cst.List, value: Value, source: cst.CSTNode | None
+) -> None:
+    parts: list[cst.CSTNode | None] = [None] * len(target.elements)
+    if isinstance(source, (cst.Tuple, cst.List)) and len(source.elements) == len(parts):
+        parts = [element.value for element in source.elements]
+    starred = next(
+        (i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None
+    )
+    for position, element in enumerate(target.elements):
+        if isinstance(element, cst.StarredElement):
+            assign(m, element.value, Sequence(None, names.element(m, value)), None)
+            continue
+        place = position
+        if starred is not None and position > starred:
+            place = position - len(target.elements)
+        assign(m, element.value, tensors.unpacked(m, value, place, element), parts[position])
+
+
+def put_item(m: Machine, receiver: Value, target: cst.Subscript, value: Value) -> None:
+    """`receiver[index] = value`."""
+    site = m.site(target)
+    keys = [
+        expressions.evaluate(m, element.slice.value)
+        for element in target.slice
+        if isinstance(element.slice, cst.Index)
+    ]
+    for element in target.slice:
+        if isinstance(element.slice, cst.Slice):
+            for bound in (element.slice.lower, element.slice.upper, element.slice.step):
+                if bound is not None:
+                    expressions.evaluate(m, bound)
+    key = resolve(keys[0]) if len(keys) == 1 and len(target.slice) == 1 else None
+    literal = isinstance(key, Scalar) and key.known
+    if isinstance(receiver, Tensor):
+        writes.write(m, receiver, None, [(1, value)], site, target.value, "[...] =")
+    elif writes.memory_of(receiver) is not None:
+        writes.write_alias(m, receiver, site, target.value, "[...] =")
+    elif isinstance(receiver, Mapping):
+        if literal and isinstance(key, Scalar):
+            m.change(receiver, "items", {**receiver.items, key.value: value})
+        else:
+            m.change(receiver, "open", True)
+            rest = value if receiver.rest is None else m.unknown(receiver.rest, value)
+            m.change(receiver, "rest", rest)
+    elif isinstance(receiver, Sequence):
+        position = key.value if literal and isinstance(key, Scalar) else None
+        if receiver.items is not None and isinstance(position, int):
+            if -len(receiver.items) <= position < len(receiver.items):
+                items = list(receiver.items)
+                items[position] = value
+                m.change(receiver, "items", tuple(items))
+        else:
+            everything = (*(receiver.items or ()), *((receiver.rest,) if receiver.rest else ()))
+            m.change(receiver, "items", None)
+            m.change(receiver, "rest", m.unknown(*everything, value) if everything else value)
+    elif isinstance(receiver, Unknown):
+        m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
+
+
+# ---------------------------------------------------------------------- augmented assignment
+
+_AUGMENTED = {
+    cst.AddAssign: "+",
+    cst.SubtractAssign: "-",
+    cst.MultiplyAssign: "*",
+    cst.DivideAssign: "/",
+    cst.FloorDivideAssign: "//",
+    cst.ModuloAssign: "%",
+    cst.PowerAssign: "**",
+    cst.MatrixMultiplyAssign: "@",
+    cst.BitAndAssign: "&",
+    cst.BitOrAssign: "|",
+    cst.BitXorAssign: "^",
+    cst.LeftShiftAssign: "<<",
+    cst.RightShiftAssign: ">>",
+}
+
+
+def run_aug_assign(m: Machine, node: cst.AugAssign) -> bool:
+    """`target op= value`: in place on tensors and lists, a new binding on numbers."""
+    target = node.target
+    old = resolve(expressions.evaluate(m, target))
+    value = expressions.evaluate(m, node.value)
+    symbol = _AUGMENTED[type(node.operator)]
+    site = m.site(node)
+    if isinstance(old, Tensor) and old.tensor is not NO:
+        if old.state.grad_of:
+            writes.touch_gradient(m, old)
+            return True
+        writes.write(m, old, operator(symbol + "="), [(1, value)], site, target, symbol + "=")
+        return True
+    if writes.memory_of(old) is not None:
+        writes.write_alias(m, old, site, target, symbol + "=")
+        return True
+    result = _augmented(m, symbol, old, value, node)
+    if isinstance(old, (Sequence, Unknown)) and result is old:
+        return True
+    assign(m, target, result, None)
+    return True
+
+
+def _augmented(m: Machine, symbol: str, old: Value, value: Value, node: cst.AugAssign) -> Value:
+    value = resolve(value)
+    if isinstance(old, Sequence) and symbol == "+" and old.mutable:
+        extend(m, old, value)
+        return old
+    if isinstance(old, Scalar) and isinstance(value, Scalar):
+        return Scalar(kind=Kind.promote(old.kind, value.kind))
+    return tensors.binary(m, symbol, old, value, node)
+
+
+def extend(m: Machine, sequence: Sequence, value: Value) -> None:
+    """`list += value` or `list.extend(value)`."""
+    value = resolve(value)
+    if isinstance(value, Sequence) and value.items is not None and sequence.items is not None:
+        m.change(sequence, "items", (*sequence.items, *value.items))
+        return
+    known = [*(sequence.items or ()), *((sequence.rest,) if sequence.rest else ())]
+    added = names.element(m, value)
+    m.change(sequence, "items", None)
+    m.change(sequence, "rest", m.unknown(*known, added) if known else added)
+
+
+def run_del(m: Machine, node: cst.Del) -> bool:
+    """`del name`: other targets are left alone."""
+    targets: list[cst.CSTNode] = [node.target]
+    if isinstance(node.target, cst.Tuple):
+        targets = [element.value for element in node.target.elements]
+    for target in targets:
+        if isinstance(target, cst.Name):
+            m.heap.drop(m.frame.names, target.value)
+        elif isinstance(target, cst.Attribute):
+            attributes.delete(m, expressions.evaluate(m, target.value), target.attr.value)
+    return True

@@ -1,0 +1,246 @@
+"""`def`, `lambda`, `class`, decorators; entering contexts; and what a use proves a value to be."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from autolint.autograd import library
+from autolint.autograd.ops import TENSOR_ONLY_METHODS
+from autolint.autograd.values import (
+    Grade,
+    Instance,
+    Optimizer,
+    Qualified,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter import calls, classes, expressions, flow, modules, names, tensors
+from autolint.interpreter.machine import Frame, Machine
+from autolint.interpreter.objects import (
+    Arguments,
+    BoundMethod,
+    ClassValue,
+    FunctionValue,
+    Manager,
+)
+
+# ---------------------------------------------------------------------- functions
+
+
+def run_function_def(m: Machine, node: cst.FunctionDef) -> bool:
+    """`def`: evaluates decorators and defaults, binds the name."""
+    frame = m.frame
+    holder = frame.defining
+    prefix = _prefix(frame)
+    function = FunctionValue(
+        node.name.value,
+        prefix + node.name.value,
+        frame.context,
+        node,
+        frame.unit,
+        None if frame.is_module else frame if holder is None else frame.closure,
+        holder,
+    )
+    info = function.info
+    function.generator = info is not None and info.is_generator
+    for param in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params):
+        if param.default is not None:
+            function.defaults[param.name.value] = expressions.evaluate(m, param.default)
+    decorate(m, function, node)
+    if holder is None and not frame.is_module:
+        frame.nested.append(function)
+    else:
+        m.defined.append(function)
+    names.bind(m, node.name.value, function)
+    return True
+
+
+def _prefix(frame: Frame) -> str:
+    if frame.defining is not None:
+        return frame.defining.qualname + "."
+    if frame.function is not None:
+        return frame.function.qualname + ".<locals>."
+    return ""
+
+
+_TRANSPARENT = re.compile(
+    r"^(functools|torch\.(jit|compile|compiler|cuda\.amp|amp)|typing|typing_extensions|abc|pytest"
+    r"|click|hydra|numba|dataclasses|overload)\b"
+)
+
+
+def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> None:
+    """What the decorators tell: binding, grad mode, or that the function is wrapped by something."""
+    mode = m.autograd.mode
+    for decorator in reversed(node.decorators):
+        value = resolve(expressions.evaluate(m, decorator.decorator))
+        m.autograd.mode = mode  # set_grad_enabled as a decorator does not leak
+        if isinstance(value, Manager):
+            if value.mode is not None:
+                function.mode = value.mode
+        elif isinstance(value, Qualified):
+            _decorate_by_name(function, value.name)
+        elif not _is_setter(value):
+            function.decorated = True
+
+
+def _is_setter(value: Value) -> bool:
+    return isinstance(value, BoundMethod)
+
+
+def _decorate_by_name(function: FunctionValue, name: str) -> None:
+    facts = library.grad_mode(name)
+    if facts is not None:
+        function.mode = facts.default or facts.when_true
+    elif name == "builtins.staticmethod":
+        function.binding = "static"
+    elif name == "builtins.classmethod":
+        function.binding = "class"
+    elif name.endswith(("property", "lazy_attribute")):
+        function.binding = "property"
+    elif name.endswith("contextmanager"):
+        function.manager = True
+    elif not _TRANSPARENT.match(name):
+        function.decorated = True
+
+
+def make_lambda(m: Machine, node: cst.Lambda) -> Value:
+    """A lambda."""
+    frame = m.frame
+    function = FunctionValue(
+        "<lambda>",
+        _prefix(frame) + "<lambda>",
+        frame.context,
+        node,
+        frame.unit,
+        None if frame.is_module else frame,
+    )
+    for param in (*node.params.params, *node.params.kwonly_params):
+        if param.default is not None:
+            function.defaults[param.name.value] = expressions.evaluate(m, param.default)
+    return function
+
+
+# ---------------------------------------------------------------------- classes
+
+
+def run_class_def(m: Machine, node: cst.ClassDef) -> bool:
+    """`class`: runs its body in a namespace of its own, binds the name."""
+    frame = m.frame
+    qualname = _prefix(frame) + node.name.value
+    bases = tuple(
+        resolve(expressions.evaluate(m, argument.value))
+        for argument in node.bases
+        if not argument.star
+    )
+    cls = ClassValue(
+        node.name.value,
+        qualname,
+        frame.context,
+        bases,
+        {},
+        frame.context.index.classes.get(qualname),
+    )
+    cls.node = node
+    for decorator in node.decorators:
+        value = resolve(expressions.evaluate(m, decorator.decorator))
+        name = value.name if isinstance(value, Qualified) else ""
+        cls.fields_from_body = cls.fields_from_body or name.endswith(("dataclass", "define"))
+        if isinstance(value, Unknown) and "dataclass" in value.name:
+            cls.fields_from_body = True
+    inner = Frame(
+        frame.context,
+        frame.unit,
+        frame.function,
+        cls.namespace,
+        None if frame.is_module else frame,
+        frame.call,
+        frame.caller,
+        m.heap.mark(),
+    )
+    inner.defining = cls
+    inner.statement = node
+    m.frame = inner
+    try:
+        flow.run_body(m, node.body)
+    finally:
+        m.frame = frame
+    cls.fields = _fields(node)
+    if frame.is_module:
+        m.classes.append(cls)
+    names.bind(m, node.name.value, cls)
+    return True
+
+
+def _fields(node: cst.ClassDef) -> tuple[str, ...]:
+    """Names annotated in the class body, in order: a dataclass's fields."""
+    found: list[str] = []
+    if isinstance(node.body, cst.IndentedBlock):
+        for statement in node.body.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                for small in statement.body:
+                    if isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name):
+                        found.append(small.target.value)
+    return tuple(found)
+
+
+# ---------------------------------------------------------------------- contexts
+
+
+def enter(m: Machine, value: Value, node: cst.CSTNode) -> Manager:
+    """What entering a value does: nothing that is known, unless it is an object of the project."""
+    if isinstance(value, Instance):
+        call = cst.Call(func=cst.Name("__enter__"))
+        if isinstance(value.cls, ClassValue) and classes.lookup(value.cls, "__enter__"):
+            entered = calls.call_method(m, value, "__enter__", Arguments(), call)
+            return Manager(value=entered)
+        return Manager(value=value)
+    return Manager(value=value)
+
+
+# ---------------------------------------------------------------------- evidence by use
+
+_OPTIMIZER_NAME = re.compile(r"(^|[._\[\]'])(opt|optim|optimi[sz]er)(s|_|\d|$)|_opt(im|imi[sz]er)?\w?$|^opt")
+_MODULE_METHODS = frozenset(
+    {
+        "parameters", "named_parameters", "state_dict", "named_modules", "named_children",
+        "register_buffer", "register_parameter", "load_state_dict", "modules", "named_buffers",
+    }
+)  # fmt: skip
+
+
+def looks_like_optimizer(name: str) -> bool:
+    """Whether a name says that it is an optimizer."""
+    return _OPTIMIZER_NAME.search(name.lower()) is not None
+
+
+def refine(
+    m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Call
+) -> Value | None:
+    """What the call of a method proves an unknown value to be; None if it proves nothing."""
+    known: Value | None = None
+    site = m.site(node)
+    if name in _MODULE_METHODS and not (name == "state_dict" and looks_like_optimizer(value.name)):
+        if name in ("load_state_dict", "modules") and looks_like_optimizer(value.name):
+            return None
+        known = modules.opaque(site, Grade.USED)
+    elif name == "backward" and not args.positional:
+        return _as_tensor(m, value, site)
+    elif name in ("step", "zero_grad") and not args.positional:
+        if looks_like_optimizer(value.name):
+            known = m.saw(Optimizer((), False, site, Grade.USED, value.name))
+    elif name in TENSOR_ONLY_METHODS and name not in ("requires_grad_", "backward"):
+        known = m.autograd.vague(site, Grade.USED)
+    if known is not None:
+        m.change(value, "refined", known)
+    return known
+
+
+def _as_tensor(m: Machine, value: Unknown, site: object) -> Value:
+    tensor = m.autograd.opaque(tensors.behind(value), value.origin or site, Grade.USED)
+    m.change(value, "refined", tensor)
+    return tensor
+

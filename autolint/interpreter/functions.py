@@ -1,0 +1,167 @@
+"""Functions of the project: binding of arguments, unknown arguments, and what is run besides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from autolint.autograd.values import (
+    GradMode,
+    Mapping,
+    Scalar,
+    Sequence,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter import attributes, calls
+from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
+from autolint.interpreter.objects import (
+    Arguments,
+    BoundMethod,
+    ClassValue,
+    FunctionValue,
+)
+
+
+def with_mode(function: FunctionValue, mode: GradMode) -> FunctionValue:
+    """The same function under a grad mode."""
+    return replace(function, mode=mode)
+
+
+def bind(m: Machine, function: FunctionValue, args: Arguments) -> dict[str, Value] | None:
+    """The parameters of a function bound to arguments; None if there are too many of them."""
+    assert function.node is not None
+    params = function.node.params
+    names: dict[str, Value] = {}
+    positional = [*params.posonly_params, *params.params]
+    given = list(args.positional)
+    keywords = dict(args.keywords)
+    for param in positional:
+        name = param.name.value
+        if given:
+            names[name] = given.pop(0)
+        elif name in keywords:
+            names[name] = keywords.pop(name)
+        else:
+            names[name] = _default(m, function, param, args.star)
+    for param in params.kwonly_params:
+        name = param.name.value
+        if name in keywords:
+            names[name] = keywords.pop(name)
+        else:
+            names[name] = _default(m, function, param, args.star)
+    if isinstance(params.star_arg, cst.Param):
+        known = None if args.star else tuple(given)
+        rest = calls.any_of(m, given)
+        names[params.star_arg.name.value] = Sequence(known, rest, mutable=False)
+        given = []
+    if params.star_kwarg is not None:
+        left = {key: value for key, value in keywords.items() if not key.startswith("*")}
+        names[params.star_kwarg.name.value] = Mapping({**left}, args.star)
+    return None if given else names
+
+
+def _default(m: Machine, function: FunctionValue, param: cst.Param, star: bool) -> Value:
+    name = param.name.value
+    if star:
+        return Unknown(name)
+    value = function.defaults.get(name)
+    if value is not None:
+        return value
+    if param.default is None:
+        return Unknown(name)
+    if function.context.foreign:
+        return _literal(param.default)
+    return Unknown(name)
+
+
+def _literal(node: cst.BaseExpression) -> Value:
+    """The default of a parameter in another file: None, a bool or a number; else unknown."""
+    if isinstance(node, cst.Name) and node.value in ("None", "True", "False"):
+        return Scalar({"None": None, "True": True, "False": False}[node.value], known=True)
+    if isinstance(node, cst.Integer):
+        return Scalar(int(node.value.replace("_", ""), 0), known=True)
+    return Unknown()
+
+
+def unknown_arguments(
+    m: Machine, function: FunctionValue, receiver: Value | None
+) -> dict[str, Value]:
+    """A function's parameters when nobody is seen to call it: unknown, but for annotations."""
+    assert function.node is not None
+    params = function.node.params
+    names: dict[str, Value] = {}
+    caller = m.frame
+    everything = [*params.posonly_params, *params.params, *params.kwonly_params]
+    first = receiver
+    for param in everything:
+        name = param.name.value
+        if first is not None and function.binding != "static":
+            names[name], first = first, None
+            continue
+        known: Value | None = None
+        if param.annotation is not None and caller is not None:
+            known = attributes.annotated(m, param.annotation.annotation, m.site(param))
+        names[name] = Unknown(name) if known is None else known
+    if isinstance(params.star_arg, cst.Param):
+        names[params.star_arg.name.value] = Sequence(None, Unknown(), mutable=False)
+    if params.star_kwarg is not None:
+        names[params.star_kwarg.name.value] = Mapping({}, True)
+    return names
+
+
+def worth_following(m: Machine, function: FunctionValue) -> bool:
+    """Whether a function of another file is followed: one level, and only if it holds a trigger."""
+    running: Frame | None = m.frame
+    while running is not None:
+        if running.context.foreign:
+            return False
+        running = running.caller
+    info = function.info
+    return info is not None and bool(info.names & m.triggers)
+
+
+def run_unfollowed(m: Machine, frame: Frame) -> None:
+    """Functions defined in a function that nobody called: run once, for what is in them."""
+    for function in frame.nested:
+        if id(function.node) in m.followed or m.depth >= MAX_DEPTH:
+            continue
+        names = function.context.names.get(function.qualname)
+        if names is not None and not names & m.triggers:
+            continue
+        run_alone(m, function, None)
+
+
+def run_passed(m: Machine, value: Value) -> None:
+    """A function that is handed to unseen code is run once with unknown arguments."""
+    found = resolve(value)
+    receiver: Value | None = None
+    if isinstance(found, BoundMethod):
+        receiver, found = found.receiver, found.function
+    if not isinstance(found, FunctionValue) or id(found.node) in m.followed:
+        return
+    if found.node is None or m.depth >= MAX_DEPTH:
+        return
+    run_alone(m, found, receiver)
+
+
+def run_alone(m: Machine, function: FunctionValue, receiver: Value | None) -> None:
+    """Run a function for its events and forget what it did."""
+    mark = m.heap.mark()
+    loops, guards = m.loops, m.guards
+    m.loops, m.guards = (), ()
+    try:
+        calls.run_function(m, function, unknown_arguments(m, function, receiver), None)
+    finally:
+        m.loops, m.guards = loops, guards
+        m.heap.undo(mark)
+
+
+def apply_custom(
+    m: Machine, cls: ClassValue, args: Arguments, node: cst.Call
+) -> Value:
+    """`Function.apply(...)` of a custom autograd function: a tensor that may have history."""
+    return m.unknown(*args.all(), origin=m.site(node))
+

@@ -1,0 +1,327 @@
+"""The state of an execution: frames, loops, tests, the heap, the bounds, and the events it emits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import libcst as cst
+
+from autolint.autograd.graph import Stamp
+from autolint.autograd.heap import Changes, Heap
+from autolint.autograd.joins import Joiner
+from autolint.autograd.recording import Autograd
+from autolint.autograd.values import Cell, GradMode, Optimizer, Scalar, Unknown, Value
+from autolint.interpreter.events import Event, Guard, LoopMark, Scope
+from autolint.interpreter.index import FileIndex
+from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
+from autolint.interpreter.project import Project
+from autolint.interpreter.unit import Site, Unit
+
+E = TypeVar("E", bound=Event)
+
+MAX_STEPS = 4_000
+"""Statements and expressions run per root; a root that needs more yields nothing."""
+MAX_DEPTH = 6
+"""Followed calls inside each other."""
+MAX_RECURSION = 2
+"""How often one function may be on the stack."""
+MAX_LOOP_DEPTH = 3
+"""Loops nested deeper run one iteration."""
+
+
+class BoundReached(Exception):
+    """The root used up its steps."""
+
+
+class Sink(Protocol):
+    """Where events go."""
+
+    wanted: frozenset[type[Event]]
+
+    def scope_entered(self, scope: Scope) -> None:
+        """A function begins to run, in one context."""
+
+    def emit(self, event: Event) -> None:
+        """Something happened."""
+
+    def root_finished(self, complete: bool) -> None:
+        """A root ended; not complete: a bound was reached, what it emitted must be dropped."""
+
+
+class LoopState:
+    """A loop that is being run: where its states go that leave by break and continue."""
+
+    __slots__ = ("breaks", "continues", "iteration_mark", "mark")
+
+    def __init__(self, mark: int) -> None:
+        self.mark = mark
+        self.iteration_mark = mark
+        self.breaks: list[Changes] = []
+        self.continues: list[Changes] = []
+
+
+class Frame:
+    """A running function, module body or (then `defining` is the class) class body."""
+
+    def __init__(
+        self,
+        context: FileContext,
+        unit: Unit,
+        function: FunctionValue | None,
+        names: dict[str, Value],
+        closure: Frame | None,
+        call: Site | None,
+        caller: Frame | None,
+        mark: int,
+    ) -> None:
+        self.context = context
+        self.unit = unit
+        self.function = function
+        self.names = names
+        self.closure = closure
+        self.call = call
+        self.caller = caller
+        self.mark = mark
+        self.born = Cell.clock()
+        self.statement: cst.CSTNode = unit.module
+        self.returns: list[tuple[Changes, Value]] = []
+        self.yields: list[Value] = []
+        self.yield_modes: list[GradMode] = []
+        self.loops: list[LoopState] = []
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.nested: list[FunctionValue] = []
+        self.defining: ClassValue | None = None
+        self.scope_: Scope | None = None
+
+    @property
+    def is_module(self) -> bool:
+        """Whether this is a module body: its names are global."""
+        return self.names is self.context.globals
+
+    @property
+    def cls(self) -> ClassValue | None:
+        """The class whose method runs, also from inside a function nested in it."""
+        frame: Frame | None = self
+        while frame is not None:
+            if frame.function is not None and frame.function.cls is not None:
+                return frame.function.cls
+            frame = frame.closure
+        return None
+
+
+class Machine:
+    """One file being executed symbolically."""
+
+    def __init__(self, context: FileContext, project: Project, sink: Sink) -> None:
+        self.main = context
+        self.project = project
+        self.sink = sink
+        self.wanted = sink.wanted
+        self.triggers = frozenset(name for event in sink.wanted for name in event.triggers)
+        self.heap = Heap()
+        self.autograd = Autograd(self.heap)
+        self.contexts: dict[str, FileContext] = {context.index.path: context}
+        self.facts: dict[str, Any] = {"optimizers": ()}
+        self.frame: Frame = None  # type: ignore[assignment]  # set before anything runs
+        self.depth = 0
+        self.steps = 0
+        self.muted = 0
+        self.loops: tuple[LoopMark, ...] = ()
+        self.loop_births: list[int] = []
+        self.guards: tuple[Guard, ...] = ()
+        self.followed: set[Hashable] = set()
+        self.defined: list[FunctionValue] = []
+        self.classes: list[ClassValue] = []
+        self.units: dict[Hashable, Any] = {}
+        self.inits: dict[int, Value] = {}
+
+    # ------------------------------------------------------------------ places and events
+
+    def site(self, node: cst.CSTNode) -> Site:
+        """The place of a node of the function that runs."""
+        frame = self.frame
+        return Site(frame.unit, node, frame.statement)
+
+    def emit(self, event: type[E], site: Site, **fields: Any) -> E:
+        """Build an event and tell the rules, unless nobody listens or the block is there to raise."""
+        made = event(site, self.scope(), self.autograd.mode, self.loops, self.guards, **fields)
+        if event in self.wanted and not self.muted:
+            self.sink.emit(made)
+        return made
+
+    def listens(self, event: type[Event]) -> bool:
+        """Whether building the event is worth it."""
+        return event in self.wanted and not self.muted
+
+    def scope(self) -> Scope:
+        """The description of the running function, for events."""
+        frame = self.frame
+        if frame.scope_ is None:
+            frame.scope_ = _scope(frame)
+        return frame.scope_
+
+    def step(self) -> None:
+        """Count one statement or expression. Raises BoundReached."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise BoundReached
+
+    # ------------------------------------------------------------------ state
+
+    def change(self, cell: Any, name: str, value: Any) -> None:
+        """Write one field of a cell."""
+        self.heap.put(vars(cell), name, value)
+
+    def branch(self, arms: list[Callable[[], bool]]) -> bool:
+        """Run alternatives from the present state and join those that flow on."""
+        heap = self.heap
+        mark, born = heap.mark(), Cell.clock()
+        mode = self.autograd.mode
+        taken: list[Changes] = []
+        for arm in arms:
+            flows = arm()
+            self.autograd.mode = mode
+            if flows:
+                taken.append(heap.take(mark))
+            else:
+                heap.undo(mark)
+        if not taken:
+            return False
+        self.join(taken, born)
+        return True
+
+    def join(self, arms: list[Changes], born: int) -> None:
+        """Make the join of several states, all given as changes of the present one."""
+        self.heap.join(arms, born, Joiner().fact)
+
+    @contextmanager
+    def under(self, guard: Guard | None) -> Iterator[None]:
+        """Run something under one more test."""
+        before = self.guards
+        if guard is not None:
+            self.guards = (*before, guard)
+        try:
+            yield
+        finally:
+            self.guards = before
+
+    def stamp(self) -> Stamp:
+        """In which iterations of which loops the program is."""
+        return tuple((mark.loop.node, mark.iteration) for mark in self.loops)
+
+    def loop_key(self) -> object:
+        """The innermost loop's node, None outside loops."""
+        return self.loops[-1].loop.node if self.loops else None
+
+    # ------------------------------------------------------------------ what is in sight
+
+    def last_backward(self) -> Site | None:
+        """Where the last backward ran."""
+        seen = self.facts.get("backwards", ())
+        return seen[-1][1] if seen else None
+
+    def backwards_in_loop(self) -> set[int]:
+        """The places (by node) of the backward calls of the innermost loop."""
+        key = self.loop_key()
+        return {id(site.node) for loop, site in self.facts.get("backwards", ()) if loop is key}
+
+    def optimizers_in_loop(self, optimizer: Optimizer) -> int:
+        """How many optimizers have stepped in the innermost loop, this one included."""
+        key = self.loop_key()
+        stepped = self.facts.get("stepped", ())
+        if (key, optimizer) not in stepped:
+            stepped = (*stepped, (key, optimizer))
+            self.heap.put(self.facts, "stepped", stepped)
+        return len({id(other) for loop, other in stepped if loop is key})
+
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        """The optimizers that were met so far."""
+        found: tuple[Optimizer, ...] = self.facts["optimizers"]
+        return found
+
+    def saw(self, optimizer: Optimizer) -> Optimizer:
+        """Remember an optimizer."""
+        known = self.optimizers()
+        if optimizer not in known:
+            self.heap.put(self.facts, "optimizers", (*known, optimizer))
+        return optimizer
+
+    def context_of(self, index: FileIndex) -> FileContext:
+        """The context of another file of the project."""
+        context = self.contexts.get(index.path)
+        if context is None:
+            context = self.contexts[index.path] = FileContext(index, None)
+        return context
+
+    def unknown(self, *inputs: Value, name: str = "", origin: Site | None = None) -> Unknown:
+        """A value about which nothing is known, made from some inputs."""
+        return Unknown(name, tuple(v for v in inputs if not isinstance(v, Scalar)), origin)
+
+
+_FRAMEWORK_NAMES = frozenset(
+    {"accelerator", "fabric", "manual_backward", "automatic_optimization", "deepspeed", "strategy"}
+)
+_FRAMEWORK_BASES = frozenset({"LightningModule", "Trainer", "LightningLite", "Fabric"})
+_CLEARING = frozenset({"zero_grad", "zero_grads", "zero_"})
+_OPTIMIZER_ARGUMENTS = frozenset({"params", "grads", "param_groups"})
+
+
+def _scope(frame: Frame) -> Scope:
+    context, function = frame.context, frame.function
+    chain: list[Frame] = []
+    caller: Frame | None = frame
+    while caller is not None:
+        chain.append(caller)
+        caller = caller.caller
+    chain.reverse()
+    calls = tuple(f.call for f in chain if f.call is not None)
+    qualname = function.qualname if function is not None else "<module>"
+    key: Hashable = id(function.node) if function is not None else context.index.path
+    names = context.names.get(qualname, frozenset())
+    return Scope(
+        function.name if function is not None else "<module>",
+        qualname,
+        key,
+        tuple(id(site.node) for site in calls),
+        calls,
+        bool(names & _FRAMEWORK_NAMES) or _framework_class(frame.cls),
+        any(_optimizer_code(f) for f in chain),
+        clears(context),
+    )
+
+
+def clears(context: FileContext) -> bool:
+    """Whether anything in the file clears gradients."""
+    everything = [context.index.module_level_names, *context.names.values()]
+    return any(names & _CLEARING for names in everything)
+
+
+def _framework_class(cls: ClassValue | None) -> bool:
+    if cls is None or cls.info is None:
+        return False
+    tails = {base.rpartition(".")[2] for base in cls.info.bases}
+    return bool(tails & _FRAMEWORK_BASES)
+
+
+def _optimizer_code(frame: Frame) -> bool:
+    """Whether writing parameters is this function's purpose (CATALOGUE's optimizer guard)."""
+    function = frame.function
+    if function is None:
+        return False
+    name = function.name.lstrip("_")
+    if name.startswith(("init", "reset", "load", "ema", "copy")) or (
+        name.endswith("_") and not name.endswith("__")
+    ):
+        return True
+    cls = frame.cls
+    if cls is not None and any("Optimizer" in _base_name(base) for base in cls.bases):
+        return True
+    info = function.info
+    return info is not None and bool(_OPTIMIZER_ARGUMENTS & set(info.params.positional))
+
+
+def _base_name(base: Value) -> str:
+    return getattr(base, "name", "")

@@ -1,0 +1,346 @@
+"""Methods of tensors and of numpy arrays."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from autolint.autograd import library, ops
+from autolint.autograd.factories import factory_method
+from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    NONE,
+    YES,
+    Array,
+    Kind,
+    Qualified,
+    Scalar,
+    Sequence,
+    Tensor,
+    Through,
+    Tri,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter import attributes, op_calls, tensors, training, writes
+from autolint.interpreter.machine import Machine
+from autolint.interpreter.objects import Arguments
+
+_CASTS = {
+    "float": (Kind.FLOAT, "float32"),
+    "double": (Kind.FLOAT, "float64"),
+    "half": (Kind.FLOAT, "float16"),
+    "bfloat16": (Kind.FLOAT, "bfloat16"),
+    "int": (Kind.INT, "int32"),
+    "long": (Kind.INT, "int64"),
+    "short": (Kind.INT, "int16"),
+    "char": (Kind.INT, "int8"),
+    "byte": (Kind.INT, "uint8"),
+    "bool": (Kind.BOOL, "bool"),
+    "cfloat": (Kind.COMPLEX, "complex64"),
+    "cdouble": (Kind.COMPLEX, "complex128"),
+}
+_NUMBERS = {
+    "dim": Kind.INT, "numel": Kind.INT, "nelement": Kind.INT, "ndimension": Kind.INT,
+    "data_ptr": Kind.INT, "element_size": Kind.INT, "stride": Kind.INT, "storage_offset": Kind.INT,
+    "is_contiguous": Kind.BOOL, "is_floating_point": Kind.BOOL, "is_complex": Kind.BOOL,
+    "equal": Kind.BOOL, "allclose": Kind.BOOL, "is_inference": Kind.BOOL, "get_device": Kind.INT,
+}  # fmt: skip
+_NO_RESULT = frozenset({"register_hook", "register_post_accumulate_grad_hook", "record_stream"})
+_DEVICE_NAME = re.compile(r"dev(ice)?|gpu|cuda|cpu|rank", re.IGNORECASE)
+
+
+def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call) -> Value:
+    """`tensor.name(...)`."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(m, tensor, args, node)
+    site = m.site(node)
+    if name in _CASTS:
+        kind, dtype = _CASTS[name]
+        return cast(m, tensor, kind, dtype, None, node)
+    if name in ("cpu", "cuda", "xpu", "pin_memory"):
+        return to_device(m, tensor, node)
+    if name in _NUMBERS:
+        return Scalar(kind=_NUMBERS[name])
+    if name in _NO_RESULT:
+        return Unknown()
+    made = factory_method(name)
+    if made is not None:
+        return op_calls.make(m, made, Arguments([tensor, *args.positional], args.keywords), node)
+    facts = ops.method(name)
+    if facts is None:
+        return m.unknown(tensor, *args.all(), origin=site)
+    if facts.inplace and name.endswith("_") and not name.startswith("_"):
+        return _in_place(m, tensor, name, facts, args, node)
+    given = Arguments([tensor, *args.positional], args.keywords, args.star)
+    return op_calls.run(m, name, facts, given, node)
+
+
+def _in_place(
+    m: Machine, tensor: Tensor, name: str, facts: OpFacts, args: Arguments, node: cst.Call
+) -> Value:
+    target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    if tensor.state.grad_of:
+        if name in ("zero_", "fill_"):
+            writes.clear(m, tensor.state.grad_of, m.site(node))
+        else:
+            writes.touch_gradient(m, tensor)
+        return tensor
+    operands = op_calls.positions(facts, Arguments([tensor, *args.positional], args.keywords))
+    others = [(position, value) for position, value in operands if position != 0]
+    return writes.write(m, tensor, facts, others, m.site(node), target, name)
+
+
+# ---------------------------------------------------------------------- special methods
+
+
+def _backward(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return training.backward(m, tensor, args, m.site(node))
+
+
+def _detach(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    if tensor.state.grad_of:
+        return tensor
+    return m.autograd.detached(tensor, Through.DETACH, m.site(node))
+
+
+def _detach_in_place(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    state = tensor.state
+    if tensor.tensor is YES:
+        m.change(state, "requires_grad", NO)
+        m.change(state, "leaf", YES)
+        m.change(state, "node", None)
+    return tensor
+
+
+def _requires_grad_(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    given = args.get(0, "requires_grad")
+    known = YES
+    if given is not None:
+        asked = resolve(given)
+        known = MAYBE
+        if isinstance(asked, Scalar) and asked.known:
+            known = Tri.of(bool(asked.value))
+    before = tensor.state.requires_grad
+    target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    attributes.set_requires_grad(m, tensor, known, "method", m.site(node), target)
+    if before is not NO:
+        return m.autograd.same(tensor, m.site(node))
+    return tensor
+
+
+def _numpy(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return Array(tensor)
+
+
+def _item(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return Scalar(kind=tensor.state.kind)
+
+
+def _tolist(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return Sequence(None, Scalar(kind=tensor.state.kind))
+
+
+def _size(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return Scalar(kind=Kind.INT) if args.positional or args.keywords else Unknown("shape")
+
+
+def _retain_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    m.change(tensor.state, "retains_grad", YES)
+    return NONE
+
+
+def _zero_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    return NONE
+
+
+def _to(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    """`.to(device)`, `.to(dtype)`, `.to(other)`: itself if it is that already."""
+    copy = args.get(-1, "copy")
+    if copy is not None and not _is_false(copy):
+        facts = ops.method("clone")
+        assert facts is not None
+        return tensors.operate(m, facts, [(0, tensor)], m.site(node), kind=Kind.UNKNOWN)
+    dtype: Value | None = args.keywords.get("dtype")
+    device: Value | None = args.keywords.get("device")
+    unknown = args.star
+    for value in args.positional[:2]:
+        found = resolve(value)
+        if isinstance(found, Qualified) and library.dtype_kind(found.name) is not None:
+            dtype = found
+        elif isinstance(found, Tensor):
+            unknown = True
+        elif is_device(found):
+            device = found
+        elif not isinstance(found, Scalar):
+            unknown = True
+    if dtype is not None:
+        kind, name = dtype_of(dtype)
+        return cast(m, tensor, kind, name, device, node)
+    if unknown:
+        return _perhaps_same(m, tensor, Kind.UNKNOWN, node)
+    return to_device(m, tensor, node)
+
+
+def is_device(value: Value) -> bool:
+    """Whether an argument says where, not of which dtype."""
+    if isinstance(value, Scalar):
+        return isinstance(value.value, (str, int)) or not value.known
+    if isinstance(value, Unknown):
+        return _DEVICE_NAME.search(value.name) is not None or any(
+            isinstance(item, Qualified) and item.name == "torch.device" for item in value.inputs
+        )
+    return False
+
+
+def _is_false(value: Value) -> bool:
+    found = resolve(value)
+    return isinstance(found, Scalar) and found.known and not found.value
+
+
+def dtype_of(value: Value) -> tuple[Kind, str | None]:
+    """The kind and name of a dtype given as an argument."""
+    found = resolve(value)
+    if isinstance(found, Qualified):
+        kind = library.dtype_kind(found.name)
+        if kind is not None:
+            name = library.canonical(found.name).rpartition(".")[2]
+            return kind, _BUILTIN_DTYPES.get(name, name)
+    return Kind.UNKNOWN, None
+
+
+_BUILTIN_DTYPES = {
+    "bool": "bool",
+    "int": "int64",
+    "float": "float32",
+    "complex": "complex64",
+    "long": "int64",
+    "double": "float64",
+    "half": "float16",
+    "short": "int16",
+}
+
+
+def to_device(m: Machine, tensor: Tensor, node: cst.Call) -> Value:
+    """A move to a device: the same tensor where it is there already, which CPU runs show."""
+    if tensor.state.grad_of:
+        return tensor
+    return m.autograd.same(tensor, m.site(node))
+
+
+def cast(
+    m: Machine, tensor: Tensor, kind: Kind, dtype: str | None, device: Value | None, node: cst.Call
+) -> Value:
+    """A change of dtype: itself if it has that dtype, else a copy."""
+    state = tensor.state
+    if kind is Kind.UNKNOWN or state.kind is Kind.UNKNOWN:
+        return _perhaps_same(m, tensor, kind, node, dtype)
+    if kind is state.kind:
+        if dtype is not None and dtype == state.dtype:
+            return to_device(m, tensor, node)
+        if dtype is None or state.dtype is None:
+            return _perhaps_same(m, tensor, kind, node, dtype)
+    facts = ops.method("to")
+    assert facts is not None
+    result = tensors.operate(
+        m,
+        facts,
+        [(0, tensor)],
+        m.site(node),
+        kind=kind,
+        rank=state.rank,
+        ranked=True,
+        alias=Alias.FRESH,
+    )
+    if isinstance(result, Tensor):
+        result.state.dtype = dtype
+    return result
+
+
+def _perhaps_same(
+    m: Machine, tensor: Tensor, kind: Kind, node: cst.Call, dtype: str | None = None
+) -> Value:
+    facts = ops.method("to")
+    assert facts is not None
+    result = tensors.operate(
+        m,
+        facts,
+        [(0, tensor)],
+        m.site(node),
+        kind=kind,
+        rank=tensor.state.rank,
+        ranked=True,
+        alias=Alias.SAME | Alias.FRESH,
+    )
+    if isinstance(result, Tensor):
+        result.state.dtype = dtype
+    return result
+
+
+def _type(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    if not args.positional and not args.keywords:
+        return Scalar()
+    value = args.get(0, "dtype")
+    kind, name = dtype_of(value) if value is not None else (Kind.UNKNOWN, None)
+    return cast(m, tensor, kind, name, None, node)
+
+
+def _contiguous(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    """Itself, if nothing that was seen took it out of order."""
+    facts = ops.method("contiguous")
+    assert facts is not None
+    alias = Alias.SAME if in_order(tensor) else Alias.SAME | Alias.FRESH
+    return tensors.operate(
+        m,
+        facts,
+        [(0, tensor)],
+        m.site(node),
+        kind=tensor.state.kind,
+        rank=tensor.state.rank,
+        ranked=True,
+        alias=alias,
+    )
+
+
+def in_order(tensor: Tensor) -> bool:
+    """Whether a tensor is surely contiguous: made by a factory, or by an op, and no view."""
+    return tensor.source is None and not tensor.storage.parts and tensor.tensor is YES
+
+
+_SPECIAL = {
+    "backward": _backward,
+    "detach": _detach,
+    "detach_": _detach_in_place,
+    "requires_grad_": _requires_grad_,
+    "numpy": _numpy,
+    "item": _item,
+    "tolist": _tolist,
+    "size": _size,
+    "retain_grad": _retain_grad,
+    "zero_grad": _zero_grad,
+    "to": _to,
+    "type": _type,
+    "contiguous": _contiguous,
+}
+
+
+# ---------------------------------------------------------------------- numpy arrays
+
+_ARRAY_WRITES = frozenset({"fill", "sort", "put", "partition", "itemset", "resize"})
+_ARRAY_VIEWS = frozenset({"reshape", "ravel", "squeeze", "transpose", "view", "swapaxes"})
+
+
+def call_array(m: Machine, array: Array, name: str, args: Arguments, node: cst.Call) -> Value:
+    """A method of an array that shares memory with a tensor."""
+    if name in _ARRAY_WRITES:
+        target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+        writes.write_alias(m, array, m.site(node), target, name)
+        return NONE
+    if name in _ARRAY_VIEWS:
+        return array
+    return m.unknown()

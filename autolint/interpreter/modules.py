@@ -1,0 +1,391 @@
+"""Modules: layers of torch, containers, opaque ones; their calls, methods and attributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from autolint.autograd import library, ops
+from autolint.autograd.library import LayerFacts
+from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    NONE,
+    YES,
+    Grade,
+    Kind,
+    Mapping,
+    Module,
+    Parameters,
+    Scalar,
+    Sequence,
+    Tensor,
+    TensorState,
+    Tri,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter import calls, classes, containers, functions, tensors, training, writes
+from autolint.interpreter.iteration import holders_of, summary
+from autolint.interpreter.machine import Machine
+from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
+from autolint.interpreter.unit import Site
+
+CHILDREN = "[]"
+"""The key under which a container keeps its modules among its attributes."""
+
+
+def opaque(site: Site, grade: Grade) -> Module:
+    """A module of which only that is known: it may have parameters, which may require grad."""
+    module = Module(None, None, MAYBE, MAYBE, site, grade)
+    module.open = True
+    return module
+
+
+def parameter(m: Machine, value: Value, requires_grad: Tri, site: Site) -> Tensor:
+    """`nn.Parameter(value)`: a new leaf that shares the memory of what it is made from."""
+    found = resolve(value)
+    if not isinstance(found, Tensor):
+        made = m.autograd.leaf(Kind.UNKNOWN, None, requires_grad, site, parameter=YES)
+        return made
+    old = found.state
+    grad = requires_grad if old.kind.differentiable is not NO else NO
+    state = TensorState(grad, YES, old.kind, old.rank, parameter=YES)
+    state.dtype = old.dtype
+    return Tensor(state, found.storage, site, found.grade)
+
+
+# ---------------------------------------------------------------------- construction
+
+
+def build(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Value:
+    """A layer, container or loss of torch.nn."""
+    if facts.group == "data_parallel":
+        inner = args.get(0, "module")
+        return inner if inner is not None else opaque(site, Grade.BUILT)
+    if facts.is_container:
+        return _container(m, facts, args, site)
+    given = {name: _known_bool(value) for name, value in _named(facts, args)}
+    own = facts.has_parameters(given)
+    if args.star and facts.parameter_switches:
+        own = own & MAYBE
+    module = Module(None, facts.name, own, YES if own is not NO else NO, site)
+    for name, value in _named(facts, args):
+        found = resolve(value)
+        if isinstance(found, Scalar):
+            m.heap.put(module.attributes, name, found)
+    return module
+
+
+def _named(facts: LayerFacts, args: Arguments) -> list[tuple[str, Value]]:
+    found = list(zip(facts.arguments, args.positional, strict=False))
+    return found + [item for item in args.keywords.items() if not item[0].startswith("*")]
+
+
+def _known_bool(value: Value) -> bool | None:
+    found = resolve(value)
+    if isinstance(found, Scalar) and found.known:
+        return bool(found.value)
+    return None
+
+
+def _container(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Value:
+    module = Module(None, facts.name, NO, NO, site)
+    name = facts.name.rpartition(".")[2]
+    children: Value
+    if name == "Sequential":
+        if len(args.positional) == 1 and isinstance(resolve(args.positional[0]), Mapping):
+            children = args.positional[0]
+        elif args.star:
+            spread = [calls.spread(m, resolve(value)) for value in args.keywords.values()]
+            children = Sequence(None, calls.any_of(m, [*args.positional, *spread]))
+        else:
+            children = Sequence(tuple(args.positional))
+    elif args.positional or args.keywords:
+        children = containers.copied(m, (args.positional or list(args.keywords.values()))[0])
+    else:
+        children = Mapping({}, False) if name.endswith("Dict") else Sequence(())
+    if name.startswith("Parameter"):
+        children = _as_parameters(m, children, site)
+    if name == "Module":
+        return module
+    m.heap.put(module.attributes, CHILDREN, children)
+    return module
+
+
+def _as_parameters(m: Machine, children: Value, site: Site) -> Value:
+    """A ParameterList turns what it holds into parameters."""
+
+    def convert(value: Value) -> Value:
+        found = resolve(value)
+        if isinstance(found, Tensor) and found.state.parameter is YES:
+            return found
+        return parameter(m, found, YES, site)
+
+    found = resolve(children)
+    if isinstance(found, Sequence):
+        items = None if found.items is None else tuple(convert(item) for item in found.items)
+        rest = None if found.rest is None else convert(found.rest)
+        return Sequence(items, rest)
+    if isinstance(found, Mapping):
+        values = {key: convert(value) for key, value in found.items.items()}
+        return Mapping(values, found.open, found.rest)
+    return children
+
+
+# ---------------------------------------------------------------------- calls
+
+
+def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> Value:
+    """`module(...)`."""
+    if isinstance(module.cls, ClassValue):
+        for name in ("__call__", "forward"):
+            method_ = classes.lookup(module.cls, name)
+            if isinstance(method_, FunctionValue):
+                given = Arguments([module, *args.positional], args.keywords, args.star)
+                done = calls.follow_checked(m, method_, given, node)
+                return done if done is not None else _unseen(m, module, args, node)
+        facts = _inherited(module.cls)
+        if facts is not None and not facts.is_container:
+            return _call_layer(m, module, facts, args, node)
+        if facts is not None and CHILDREN in module.attributes:
+            return _call_children(m, module, args, node)
+        return _unseen(m, module, args, node)
+    if module.library is not None:
+        facts = library.layer(module.library)
+        if facts is not None and not facts.is_container:
+            return _call_layer(m, module, facts, args, node)
+        if CHILDREN in module.attributes:
+            return _call_children(m, module, args, node)
+    return _unseen(m, module, args, node)
+
+
+def _inherited(cls: ClassValue) -> LayerFacts | None:
+    for name in classes.external(cls):
+        facts = library.layer(name) if name else None
+        if facts is not None:
+            return facts
+    return None
+
+
+def _unseen(m: Machine, module: Module, args: Arguments, node: cst.CSTNode) -> Value:
+    """The result of a module whose forward is not seen. Its gradients are not touched by that."""
+    calls.weaken(m, [value for value in args.all() if isinstance(resolve(value), Sequence)])
+    return m.unknown(module, *args.all(), origin=m.site(node))
+
+
+def _call_children(m: Machine, module: Module, args: Arguments, node: cst.Call) -> Value:
+    """A Sequential: its modules in order."""
+    found = resolve(module.attributes[CHILDREN])
+    items: list[Value] | None = None
+    if isinstance(found, Sequence) and found.items is not None:
+        items = list(found.items)
+    elif isinstance(found, Mapping) and not found.open:
+        items = list(found.items.values())
+    if items is None or len(args.positional) != 1 or args.keywords:
+        return _unseen(m, module, args, node)
+    value = args.positional[0]
+    for item in items:
+        value = calls.call(m, item, Arguments([value]), node)
+    return value
+
+
+def _call_layer(
+    m: Machine, module: Module, facts: LayerFacts, args: Arguments, node: cst.Call
+) -> Value:
+    """A layer or loss of torch: by the facts that were probed for it."""
+    if facts.outputs == 0:
+        return _unseen(m, module, args, node)
+    if facts.is_loss:
+        facts = _loss_call(module, facts)
+    site = m.site(node)
+    values: list[tuple[int, Value]] = []
+    if module.own is not NO:
+        weights = summary((module,))
+        weights.tensor = module.own
+        values.append((0, weights))
+    values += [(number, value) for number, value in enumerate(args.positional, 1)]
+    extra = len(args.positional) + 1
+    values += [(extra + n, value) for n, value in enumerate(args.keywords.values())]
+    first = resolve(args.positional[0]) if args.positional else None
+    inplace = module.attributes.get("inplace")
+    if isinstance(inplace, Scalar) and inplace.value is True and isinstance(first, Tensor):
+        return writes.write(m, first, as_op(facts), [], site, node.args[0].value, "inplace")
+    kind = _result_kind(module, facts, values[-len(args.all()) :] if args.all() else [])
+    rank = 0 if facts.rank == "0" else None
+    if facts.rank == "same" and isinstance(first, Tensor):
+        rank = first.state.rank
+    return tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
+
+
+def _loss_call(module: Module, facts: LayerFacts) -> LayerFacts:
+    reduction = module.attributes.get("reduction")
+    if reduction is None:
+        return facts.calls.get("reduced", facts)
+    if isinstance(reduction, Scalar) and reduction.known:
+        return facts.calls.get("unreduced" if reduction.value == "none" else "reduced", facts)
+    return facts
+
+
+def _result_kind(module: Module, facts: LayerFacts, inputs: list[tuple[int, Value]]) -> Kind:
+    if module.own is YES or facts.is_loss:
+        return Kind.FLOAT
+    kind = tensors.promoted(inputs)
+    return kind if kind in (Kind.FLOAT, Kind.COMPLEX) else Kind.UNKNOWN
+
+
+_OPS: dict[int, OpFacts] = {}
+
+
+def as_op(facts: LayerFacts) -> OpFacts:
+    """The facts of a layer's call in the form of an op whose operand 0 are the parameters."""
+    known = _OPS.get(id(facts))
+    if known is None:
+        base = ops.function("torch.add")
+        assert base is not None
+        known = replace(
+            base,
+            name=facts.name.rpartition(".")[2],
+            parameters=(),
+            alias=facts.alias if facts.alias else Alias.FRESH,
+            alias_of=1,
+            outputs=facts.outputs,
+            differentiable=facts.differentiable,
+            inputs=facts.inputs,
+            results=facts.results,
+            rank=facts.rank,
+            variants={},
+        )
+        _OPS[id(facts)] = known
+    return known
+
+
+# ---------------------------------------------------------------------- attributes
+
+
+def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None:
+    """An attribute that a module of torch has; None if that is not known."""
+    if name == "training":
+        return Scalar(kind=Kind.BOOL)
+    if name == "module" and CHILDREN not in module.attributes:
+        return module  # a wrapper such as DataParallel stands for what it wraps
+    facts = library.layer(module.library) if module.library is not None else None
+    if facts is None and isinstance(module.cls, ClassValue):
+        facts = _inherited(module.cls)
+    if facts is not None and name in facts.parameter_names and module.own is not NO:
+        return _weight(m, module, name, module.own)
+    if facts is not None and name in facts.buffer_names:
+        made = m.autograd.leaf(Kind.UNKNOWN, None, NO, site)
+        m.heap.put(module.attributes, name, made)
+        return made
+    if facts is None and name in ("weight", "bias") and module.cls is None:
+        return _weight(m, module, name, MAYBE)
+    return None
+
+
+def _weight(m: Machine, module: Module, name: str, present: Tri) -> Value:
+    state = TensorState(module.trainable, YES, Kind.FLOAT, None, parameter=YES)
+    state.owner = module
+    tensor = Tensor(state, module.memory, module.origin, module.grade, tensor=present)
+    m.heap.put(module.attributes, name, tensor)
+    return tensor
+
+
+# ---------------------------------------------------------------------- methods
+
+_SELF = frozenset(
+    {
+        "to", "cuda", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "type", "xpu",
+        "share_memory", "compile", "to_empty", "apply",
+    }
+)  # fmt: skip
+_QUIET = frozenset(
+    {
+        "state_dict", "extra_repr", "register_forward_hook", "register_forward_pre_hook",
+        "register_full_backward_hook", "register_backward_hook", "named_modules", "get_submodule",
+        "load_state_dict", "named_buffers", "buffers", "_get_name",
+    }
+)  # fmt: skip
+
+
+def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Call) -> Value:
+    """A method that a module has from torch."""
+    site = m.site(node)
+    if name in ("parameters", "named_parameters"):
+        return Parameters(holders_of(m, module) or (module,), name == "named_parameters")
+    if name in _SELF:
+        return module
+    if name == "requires_grad_":
+        given = resolve(args.get(0, "requires_grad") or Scalar(True, known=True))
+        known = Tri.of(bool(given.value)) if isinstance(given, Scalar) and given.known else MAYBE
+        freeze(m, module, known)
+        return module
+    if name == "zero_grad":
+        training.clear_module(m, module, site)
+        return NONE
+    if name in ("forward", "__call__"):
+        return call_module(m, module, args, node)
+    if name == "__init__":
+        return NONE
+    if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
+        return _register(m, module, name, args, site)
+    if name in ("children", "modules", "named_children"):
+        return _children(m, module, name)
+    if CHILDREN in module.attributes:
+        done = containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
+        return done
+    if name in _QUIET:
+        return m.unknown(module) if name != "load_state_dict" else Unknown()
+    calls.weaken(m, [module, *args.all()])
+    for value in args.all():
+        functions.run_passed(m, value)
+    return m.unknown(module, *args.all(), origin=site)
+
+
+def freeze(m: Machine, module: Module, value: Tri) -> None:
+    """Set requires_grad of all parameters of a module."""
+    for holder in holders_of(m, module):
+        if isinstance(holder, TensorState):
+            m.change(holder, "requires_grad", value)
+        elif isinstance(holder, Module):
+            m.change(holder, "trainable", value)
+            for item in holder.attributes.values():
+                if isinstance(item, Tensor) and item.state.owner is holder:
+                    m.change(item.state, "requires_grad", value)
+
+
+def _register(m: Machine, module: Module, name: str, args: Arguments, site: Site) -> Value:
+    key = resolve(args.get(0, "name") or Unknown())
+    value = args.get(1, "tensor") or args.get(1, "param") or args.get(1, "module") or NONE
+    if isinstance(key, Scalar) and key.known and isinstance(key.value, str):
+        m.heap.put(module.attributes, key.value, value)
+        if name == "register_buffer":
+            m.heap.put(module.registered, key.value, site)
+        return NONE
+    found = resolve(value)
+    if isinstance(found, (Module, Tensor)) and name != "register_buffer":
+        m.heap.put(module.attributes, f"*{len(module.attributes)}", found)
+    return NONE
+
+
+def _children(m: Machine, module: Module, name: str) -> Value:
+    children: list[Value] = [
+        item for key, item in module.attributes.items() if isinstance(resolve(item), Module)
+    ]
+    if CHILDREN in module.attributes:
+        inner = resolve(module.attributes[CHILDREN])
+        if isinstance(inner, Sequence):
+            children += [*(inner.items or ()), *(() if inner.rest is None else (inner.rest,))]
+        elif isinstance(inner, Mapping):
+            children += inner.items.values()
+    if name == "modules":
+        children = [module, *children]
+    rest = children[0] if len(children) == 1 else m.unknown(*children) if children else Unknown()
+    if name == "children" and children and not module.open and len(children) <= 6:
+        return Sequence(tuple(children))
+    if name == "named_children":
+        return Sequence(None, Sequence((Scalar(), rest), mutable=False))
+    return Sequence(None, rest)

@@ -1,0 +1,210 @@
+"""Names: what a name stands for where it is read, what imports bind, and binding of targets."""
+
+from __future__ import annotations
+
+import builtins
+
+import libcst as cst
+
+from autolint.autograd.values import (
+    Instance,
+    Mapping,
+    Parameters,
+    Qualified,
+    Scalar,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    resolve,
+)
+from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
+from autolint.interpreter.machine import Frame, Machine
+from autolint.interpreter.objects import FileContext
+from autolint.interpreter.foreign import class_of_info, function_of_info
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def read(m: Machine, name: str) -> Value:
+    """The value of a name."""
+    frame: Frame | None = m.frame
+    assert frame is not None
+    if name not in frame.globals:
+        while frame is not None:
+            value = frame.names.get(name)
+            if value is not None:
+                return value
+            frame = frame.closure
+    context = m.frame.context
+    value = context.globals.get(name)
+    if value is not None:
+        return value
+    value = _from_index(m, context, name)
+    if value is None:
+        value = Qualified("builtins." + name) if name in _BUILTINS else Unknown(name)
+    m.heap.put(context.globals, name, value)
+    return value
+
+
+def _from_index(m: Machine, context: FileContext, name: str) -> Value | None:
+    """A global name of a file whose module body is not run (or not yet as far as that)."""
+    if not context.foreign and name not in context.index.star_imports:
+        found = m.project.resolve(context.index, name) if context.index.star_imports else None
+        return of_resolved(m, found) if found is not None else None
+    return of_resolved(m, m.project.resolve(context.index, name))
+
+
+def of_resolved(
+    m: Machine, found: ClassInfo | FunctionInfo | FileIndex | str | None
+) -> Value | None:
+    """The value of something that the project index found."""
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return None if found.startswith("?") else Qualified(found)
+    if isinstance(found, FunctionInfo):
+        return function_of_info(m, found)
+    if isinstance(found, ClassInfo):
+        return class_of_info(m, found)
+    return ModuleFile(found)
+
+
+class ModuleFile(Value):
+    """A file of the project as an imported module."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: FileIndex) -> None:
+        self.index = index
+
+
+def member(m: Machine, module: ModuleFile, name: str) -> Value:
+    """A name of another file."""
+    found = of_resolved(m, m.project.resolve(module.index, name))
+    return Unknown(name) if found is None else found
+
+
+def bind(m: Machine, name: str, value: Value) -> None:
+    """Assign a name in the running function."""
+    frame = m.frame
+    if name in frame.globals:
+        m.heap.put(frame.context.globals, name, value)
+        return
+    if name in frame.nonlocals:
+        outer = frame.closure
+        while outer is not None:
+            if name in outer.names:
+                m.heap.put(outer.names, name, value)
+                return
+            outer = outer.closure
+    m.heap.put(frame.names, name, value)
+
+
+def dotted(node: cst.BaseExpression | cst.Attribute | cst.Name | None) -> str:
+    """`a.b.c` of a name or attribute chain; empty for anything else."""
+    parts: list[str] = []
+    current: cst.CSTNode | None = node
+    while isinstance(current, cst.Attribute):
+        parts.append(current.attr.value)
+        current = current.value
+    if not isinstance(current, cst.Name):
+        return ""
+    parts.append(current.value)
+    return ".".join(reversed(parts))
+
+
+def run_import(m: Machine, node: cst.Import) -> None:
+    """`import a.b, c as d`."""
+    for alias in node.names:
+        full = dotted(alias.name)
+        if alias.asname is not None:
+            target = alias.asname.name
+            if isinstance(target, cst.Name):
+                bind(m, target.value, _module(m, full, 0))
+        else:
+            top = full.partition(".")[0]
+            bind(m, top, _module(m, top, 0))
+
+
+def run_import_from(m: Machine, node: cst.ImportFrom) -> None:
+    """`from a import b as c`; a star binds nothing: names are looked up when they are read."""
+    if isinstance(node.names, cst.ImportStar):
+        return
+    level = len(node.relative)
+    module = dotted(node.module)
+    index = _file(m, module, level)
+    for alias in node.names:
+        name = dotted(alias.name)
+        target = alias.asname.name if alias.asname is not None else alias.name
+        if not isinstance(target, cst.Name):
+            continue
+        if index is not None:
+            bind(m, target.value, member(m, ModuleFile(index), name))
+        elif level:
+            bind(m, target.value, _submodule(m, module, name, level))
+        else:
+            found = _file(m, f"{module}.{name}", 0) if not _well_known(module) else None
+            value = ModuleFile(found) if found is not None else Qualified(f"{module}.{name}")
+            bind(m, target.value, value)
+
+
+def _well_known(module: str) -> bool:
+    return module.partition(".")[0] in ("torch", "numpy", "math", "typing", "functools")
+
+
+def _submodule(m: Machine, module: str, name: str, level: int) -> Value:
+    index = _file(m, f"{module}.{name}" if module else name, level)
+    return Unknown(name) if index is None else ModuleFile(index)
+
+
+def _file(m: Machine, module: str, level: int) -> FileIndex | None:
+    if not level and _well_known(module):
+        return None
+    return m.project.module(m.frame.context.index, module, level)
+
+
+def _module(m: Machine, full: str, level: int) -> Value:
+    index = _file(m, full, level)
+    return Qualified(full) if index is None else ModuleFile(index)
+
+
+# ---------------------------------------------------------------------- unpacking
+
+
+def element(m: Machine, value: Value, position: int | None = None) -> Value:
+    """An item of an iterable: the one at a position, or any."""
+    value = resolve(value)
+    if isinstance(value, Sequence):
+        if value.items is not None:
+            if position is not None and -len(value.items) <= position < len(value.items):
+                return value.items[position]
+            if position is None and value.items:
+                return _any_of(value.items)
+            return Unknown()
+        return value.rest if value.rest is not None else Unknown()
+    if isinstance(value, Mapping):
+        return Scalar()
+    if isinstance(value, (Tensor, Parameters, Instance)):
+        from autolint.interpreter.iteration import items_of
+
+        found = items_of(m, value)
+        return found[0] if found else Unknown()
+    if isinstance(value, Unknown):
+        key = f"[{'*' if position is None else position}]"
+        found_item = value.attributes.get(key)
+        if found_item is None:
+            found_item = Unknown(inputs=value.inputs, origin=value.origin)
+            if not value.inputs:
+                found_item.inputs = (value,)
+            m.heap.put(value.attributes, key, found_item)
+        return found_item
+    return Unknown()
+
+
+def _any_of(items: tuple[Value, ...]) -> Value:
+    if len(items) == 1 or all(item is items[0] for item in items):
+        return items[0]
+    return Unknown(inputs=tuple(item for item in items if not isinstance(item, Scalar)))
+
+

@@ -1,0 +1,156 @@
+"""Values that have code: functions, methods, classes; and the contexts of `with`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from autolint.autograd.values import GradMode, Tri, Value
+from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
+from autolint.interpreter.unit import Unit
+
+if TYPE_CHECKING:
+    from autolint.interpreter.machine import Frame
+
+
+class FileContext:
+    """A file whose code runs: its index, its global names, and its parsed source if it is the linted one.
+
+    `names_of` are the names used per qualified name of a function, for the screen and for guards.
+    """
+
+    def __init__(self, index: FileIndex, unit: Unit | None) -> None:
+        self.index = index
+        self.unit = unit
+        self.globals: dict[str, Value] = {}
+        self.functions: dict[str, FunctionInfo] = {}
+        self.names: dict[str, frozenset[str]] = {}
+        for info in index.all_functions:
+            self.functions.setdefault(info.qualname, info)
+            known = self.names.get(info.qualname, frozenset())
+            self.names[info.qualname] = known | info.names
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this is another file than the linted one."""
+        return self.unit is None
+
+
+@dataclass(eq=False, slots=True)
+class FunctionValue(Value):
+    """A function of the project. `node` and `unit` are None until it is cut out of another file.
+
+    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood.
+    """
+
+    name: str
+    qualname: str
+    context: FileContext
+    node: cst.FunctionDef | cst.Lambda | None
+    unit: Unit | None
+    closure: Frame | None
+    cls: ClassValue | None = None
+    mode: GradMode | None = None
+    decorated: bool = False
+    binding: str = "function"
+    generator: bool = False
+    manager: bool = False
+    defaults: dict[str, Value] = field(default_factory=dict)
+
+    @property
+    def info(self) -> FunctionInfo | None:
+        """What the index knows of it."""
+        return self.context.functions.get(self.qualname)
+
+
+@dataclass(eq=False, slots=True)
+class BoundMethod(Value):
+    """A function with its first argument."""
+
+    function: FunctionValue
+    receiver: Value
+
+
+@dataclass(eq=False, slots=True)
+class MethodOf(Value):
+    """A method of a value that is not written in Python here: `tensor.sum`, `optimizer.step`."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class ClassValue(Value):
+    """A class of the project. `fields` are its annotated names; of a dataclass they are set by its
+    constructor (`fields_from_body`)."""
+
+    name: str
+    qualname: str
+    context: FileContext
+    bases: tuple[Value, ...]
+    namespace: dict[str, Value]
+    info: ClassInfo | None = None
+    node: cst.ClassDef | None = None
+    fields: tuple[str, ...] = ()
+    fields_from_body: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class SuperValue(Value):
+    """`super()`: the receiver, seen as an instance of the bases of `cls`."""
+
+    cls: ClassValue
+    receiver: Value
+
+
+@dataclass(eq=False, slots=True)
+class Manager(Value):
+    """What a `with` statement enters. `mode` is the grad mode inside, None if it stays as it is.
+
+    `before` is the mode to return to where making the context has switched already; `swallows`: an
+    exception may end the block and go no further; `mutes`: the block is there to raise;
+    `leaves_inference`: it is `inference_mode(False)`, the only mode that ends inference mode.
+    """
+
+    mode: GradMode | None = None
+    before: GradMode | None = None
+    swallows: bool = False
+    mutes: bool = False
+    leaves_inference: bool = False
+    value: Value | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Partial(Value):
+    """`functools.partial`: a callable with arguments given already."""
+
+    function: Value
+    arguments: Arguments
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The evaluated arguments of a call. `star`: some came through `*` or `**` and are not known."""
+
+    positional: list[Value] = field(default_factory=list)
+    keywords: dict[str, Value] = field(default_factory=dict)
+    star: bool = False
+
+    def all(self) -> list[Value]:
+        """Every value given."""
+        return [*self.positional, *self.keywords.values()]
+
+    def get(self, position: int, name: str) -> Value | None:
+        """The value given for a parameter, None if it is not given (or hidden by a star)."""
+        found = self.keywords.get(name)
+        if found is None and 0 <= position < len(self.positional):
+            return self.positional[position]
+        return found
+
+    def has(self, position: int, name: str) -> Tri:
+        """Whether a value is given for a parameter."""
+        if self.get(position, name) is not None:
+            return Tri.YES
+        return Tri.MAYBE if self.star else Tri.NO

@@ -1,0 +1,127 @@
+"""In-place writes: through a tensor itself, `.data`, `.detach()` or numpy; and writes to gradients."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from autolint.autograd import graph
+from autolint.autograd.ops import OpFacts
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    UNKNOWN_GRAD,
+    YES,
+    Array,
+    GradHolder,
+    Tensor,
+    Through,
+    Tri,
+    Value,
+)
+from autolint.interpreter import tensors
+from autolint.interpreter.events import InPlaceWrite, SavedBy
+from autolint.interpreter.machine import Machine
+from autolint.interpreter.unit import Site
+
+
+def memory_of(value: Value) -> Tensor | None:
+    """The tensor whose memory a numpy array shares, if it is one."""
+    return value.tensor if isinstance(value, Array) else None
+
+
+def write(
+    m: Machine,
+    target: Tensor,
+    facts: OpFacts | None,
+    operands: list[tuple[int, Value]],
+    site: Site,
+    target_node: cst.CSTNode,
+    operation: str,
+    sure: Tri = YES,
+) -> Tensor:
+    """An in-place operation on a tensor."""
+    if target.state.grad_of:
+        touch_gradient(m, target)
+        return target
+    found, unseen = tensors.operands_of(m, operands)
+    tensors.use(m, [(0, target), *found], site)
+    event = _emit(m, target, site, target_node, operation)
+    sure = sure & target.tensor
+    m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event)
+    return target
+
+
+def write_alias(
+    m: Machine, value: Value, site: Site, target_node: cst.CSTNode, operation: str
+) -> None:
+    """A write into a numpy array that shares a tensor's memory."""
+    tensor = memory_of(value)
+    if tensor is None:
+        return
+    alias = Tensor(
+        tensor.state,
+        tensor.storage,
+        tensor.origin,
+        tensor.grade,
+        Through.NUMPY,
+        tensor,
+        None,
+        tensor.tensor,
+    )
+    event = _emit(m, alias, site, target_node, operation)
+    graph.write(m.heap, alias, Through.NUMPY, site, event=event)
+
+
+def _emit(
+    m: Machine, target: Tensor, site: Site, target_node: cst.CSTNode, operation: str
+) -> InPlaceWrite | None:
+    """Tell of a write that goes through an alias without history."""
+    if target.through is Through.SELF or m.muted:
+        return None
+    base = target.base
+    return m.emit(
+        InPlaceWrite,
+        site,
+        target=target,
+        base=base,
+        through=target.through,
+        saved_by=saved_by(m, target),
+        parameter=parameter(base),
+        made=target.origin,
+        target_text=site._replace(node=target_node).text,
+        operation=operation,
+    )
+
+
+def parameter(tensor: Tensor) -> Tri:
+    """Whether a tensor is, or may be, a parameter of a module."""
+    state = tensor.state
+    if state.owner is not None or state.members:
+        return YES
+    return state.parameter
+
+
+def saved_by(m: Machine, target: Tensor) -> tuple[SavedBy, ...]:
+    """The operations that saved the present value of a tensor's memory and may still need it."""
+    found: list[SavedBy] = []
+    for node, saved in m.autograd.saved_in(target.storage):
+        if node.freed is YES or saved.changed() is not None:
+            continue
+        sure = saved.sure if node.freed is NO else saved.sure & MAYBE
+        if saved.storage is not target.storage:
+            sure = sure & MAYBE
+        found.append(SavedBy(saved, node.operation, node.origin, sure))
+    return tuple(found)
+
+
+def touch_gradient(m: Machine, gradient: Tensor) -> None:
+    """A gradient is changed by hand: nothing is known of it any more."""
+    for holder in gradient.state.grad_of:
+        m.change(holder, "words", UNKNOWN_GRAD)
+
+
+def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, sure: Tri = YES) -> None:
+    """Gradients are set to None or zero."""
+    for holder in holders:
+        graph.clear(m.heap, holder, site, sure)
+

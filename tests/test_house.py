@@ -55,6 +55,6 @@ def test_the_hooks_are_commands_that_exist(tmp_path: Path) -> None:
 def test_ci_runs_the_test_command_of_the_readme() -> None:
     readme = (REPOSITORY / "README.md").read_text("utf-8")
     script = (REPOSITORY / ".ci" / "run").read_text("utf-8")
-    [command] = re.findall(r"^pip install torch.*$", readme, re.MULTILINE)
+    [command] = re.findall(r"^pip install torch.* && pytest$", readme, re.MULTILINE)
     assert command in script.replace("install -q ", "install ").splitlines()
     assert f'echo "+ {command}"' in script

@@ -1,0 +1,46 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from autolint.config import Configs, Overrides
+from autolint.registry import Registry
+
+README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+
+
+def blocks(language: str = "") -> list[str]:
+    """The fenced blocks of a language."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for name, text in fenced if name == language]
+
+
+def test_the_example_is_a_real_finding(tmp_path: Path) -> None:
+    program = blocks("python")[0]
+    (tmp_path / "train.py").write_text(program, "utf-8")
+    command = [sys.executable, "-m", "autolint", "train.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout == blocks()[1]
+    assert done.returncode == 1
+
+
+def test_the_table_has_every_rule() -> None:
+    rows = re.findall(r"^\| (AG\d+) \| ([a-z-]+) \|", README, re.MULTILINE)
+    assert rows == [(each.code, each.name) for each in Registry.load() if each.rule is not None]
+
+
+def test_the_settings_are_settings(tmp_path: Path) -> None:
+    [text] = blocks("toml")
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    config = Configs(Overrides(), lambda selector: None).of_folder(str(tmp_path))
+    assert config.ignore == ("AG118",)
+
+
+def test_the_first_screen_says_what_it_finds_and_how_to_start() -> None:
+    screen = README.splitlines()[:40]
+    assert "pip install ." in screen
+    assert "autolint path/to/your/code" in screen

@@ -6,12 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from autolint.autograd.values import describe
 from autolint.config import Config
 from autolint.diagnostic import Outcome
 from autolint.engine import Engine, FileResult
 from autolint.files import File
-from autolint.interpreter import analyse
+from autolint.interpreter.roots import analyse
 from autolint.interpreter.events import Event, Revealed, Scope
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
@@ -101,7 +100,7 @@ def revealed(path: Path, text: str | None = None) -> list[Said]:
     sites = [event.site for event in events]
     locator = Locator(sites)
     return [
-        Said(locator.span(event.site).line, Answer.parse(describe(event.value))) for event in events
+        Said(locator.span(event.site).line, Answer.parse(event.answer)) for event in events
     ]
 
 

@@ -10,6 +10,7 @@ from autolint.autograd.heap import Heap
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    UNKNOWN_GRAD,
     YES,
     Cell,
     GradHolder,
@@ -186,6 +187,13 @@ def reach(heap: Heap, holder: GradHolder, sure: Tri, origin: Origin) -> None:
         heap.put(vars(holder), "stale_at", origin)
     heap.put(vars(holder), "words", words if sure is YES else words | holder.words)
     heap.put(vars(holder), "read", False)
+    heap.put(vars(holder), "absent", NO if sure is YES else holder.absent & MAYBE)
+
+
+def forget(heap: Heap, holder: GradHolder) -> None:
+    """Unseen code may have done anything to the gradients of a set."""
+    heap.put(vars(holder), "words", UNKNOWN_GRAD)
+    heap.put(vars(holder), "absent", MAYBE)
 
 
 def step(heap: Heap, holder: GradHolder) -> None:
@@ -193,8 +201,8 @@ def step(heap: Heap, holder: GradHolder) -> None:
     heap.put(vars(holder), "words", frozenset(_AFTER_STEP[word] for word in holder.words))
 
 
-def clear(heap: Heap, holder: GradHolder, origin: Origin, sure: Tri = YES) -> None:
-    """The gradients of a set are set to None or zero."""
+def clear(heap: Heap, holder: GradHolder, origin: Origin, to_none: Tri = YES) -> None:
+    """The gradients of a set are set to None (`to_none`) or zero."""
     fresh = Word.NONE if holder.read else Word.DROPPED
     words = frozenset(
         fresh if word in (Word.FRESH, Word.STALE, Word.DROPPED) else Word.NONE
@@ -202,7 +210,10 @@ def clear(heap: Heap, holder: GradHolder, origin: Origin, sure: Tri = YES) -> No
     )
     if fresh in words and fresh is Word.DROPPED:
         heap.put(vars(holder), "dropped_at", origin)
-    heap.put(vars(holder), "words", words if sure is YES else words | holder.words)
+    heap.put(vars(holder), "words", words)
+    if to_none is not NO and holder.absent is not YES:
+        heap.put(vars(holder), "absent", to_none)
+        heap.put(vars(holder), "cleared", True)
 
 
 def write(

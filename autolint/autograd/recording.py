@@ -247,6 +247,8 @@ class Autograd:
             grad = grad | (tensor.state.requires_grad & tensor.tensor)
         if unseen:
             grad = grad | MAYBE
+        if self.mode is GradMode.EITHER:
+            grad = grad & MAYBE
         return able & grad
 
     def node(self, facts: OpFacts, operands: Sequence[Operand], origin: Origin) -> Node:

@@ -85,7 +85,10 @@ class GradMode(enum.Enum):
     ON = "on"
     OFF = "off"
     INFERENCE = "inference"
+    EITHER = "either"
+    """A flag that is not known decides."""
     UNKNOWN = "unknown"
+    """Nobody is seen to call the code: it counts as on where operations are recorded."""
 
     @property
     def off(self) -> bool:
@@ -152,13 +155,16 @@ class GradHolder(Cell):
     """A set of parameters that share one gradient state: a leaf tensor, or a layer's own parameters.
 
     `words` is the set of states it can be in (joins are unions); `stale_at` is where a backward
-    added to gradients that a step had used; `dropped_at` where fresh gradients were cleared.
+    added to gradients that a step had used; `dropped_at` where fresh gradients were cleared. `absent`
+    says whether `.grad` is None, `cleared` whether that is because it was cleared.
     """
 
     def __init__(self, words: frozenset[Word]) -> None:
         super().__init__()
         self.words = words
         self.read = False
+        self.absent = YES if words == NO_GRAD_YET else MAYBE
+        self.cleared = False
         self.stale_at: Origin = None
         self.dropped_at: Origin = None
 
@@ -493,4 +499,6 @@ def describe(value: Value) -> str:
         words.append(f"rank={state.rank}")
     if state.inference is YES:
         words.append("inference")
+    if state.cleared and state.absent is YES:
+        words.append("grad-is-none")
     return " ".join(words)

@@ -84,12 +84,21 @@ def _unpack(
     )
     for position, element in enumerate(target.elements):
         if isinstance(element, cst.StarredElement):
-            assign(m, element.value, Sequence(None, names.element(m, value)), None)
+            after = len(target.elements) - position - 1
+            assign(m, element.value, _middle(m, value, position, after), None)
             continue
         place = position
         if starred is not None and position > starred:
             place = position - len(target.elements)
         assign(m, element.value, tensors.unpacked(m, value, place, element), parts[position])
+
+
+def _middle(m: Machine, value: Value, before: int, after: int) -> Value:
+    """What a starred target gets."""
+    found = resolve(value)
+    if isinstance(found, Sequence) and found.items is not None:
+        return Sequence(found.items[before : len(found.items) - after])
+    return Sequence(None, names.element(m, value))
 
 
 def put_item(m: Machine, receiver: Value, target: cst.Subscript, value: Value) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd import ops
+from autolint.autograd import graph, ops
 from autolint.autograd.values import (
     MAYBE,
     NO,
-    NO_GRAD_YET,
-    UNKNOWN_GRAD,
     YES,
     Array,
     Grade,
@@ -32,7 +30,6 @@ from autolint.autograd.values import (
     Tri,
     Unknown,
     Value,
-    Word,
     resolve,
 )
 from autolint.interpreter import calls, classes, modules, names, tensors, training, writes
@@ -42,6 +39,7 @@ from autolint.interpreter.objects import (
     Arguments,
     BoundMethod,
     ClassValue,
+    DtypeOf,
     FunctionValue,
     MethodOf,
     SuperValue,
@@ -86,7 +84,7 @@ def get(m: Machine, receiver: Value, name: str, node: cst.CSTNode) -> Value:
 
 
 _VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})
-_PLAIN = frozenset({"shape", "dtype", "device", "layout", "ndim", "itemsize", "nbytes", "names"})
+_PLAIN = frozenset({"shape", "device", "layout", "names"})
 
 
 def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: cst.CSTNode) -> Value:
@@ -109,14 +107,12 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: cst.CSTNode) -
         return m.unknown(tensor, origin=site)
     if name in ("ndim", "nbytes", "itemsize"):
         return Scalar(kind=Kind.INT)
-    if name in _PLAIN:
-        return Unknown(name)
-    if name == "grad_fn":
-        return Unknown(name)
+    if name == "dtype":
+        return DtypeOf(tensor)
+    if name in _PLAIN or name == "grad_fn":
+        return Scalar()
     if name in ("is_cuda", "is_sparse", "is_quantized", "is_meta"):
         return Scalar(kind=Kind.BOOL)
-    if name == "names":
-        return Unknown(name)
     return MethodOf(tensor, name)
 
 
@@ -136,18 +132,20 @@ def gradient(m: Machine, tensor: Tensor, site: Site) -> Value:
         holders = (state.owner,)
     else:
         holders = (state,)
-    words = frozenset(word for holder in holders for word in holder.words)
     for holder in holders:
         m.change(holder, "read", True)
     leaf = state.leaf & state.requires_grad
     if leaf is NO and state.retains_grad is NO:
         return Scalar(None, known=True) if state.requires_grad is NO else Unknown("grad")
-    if words == NO_GRAD_YET and state.leaf is YES:
+    absent = holders[0].absent if holders else MAYBE
+    for holder in holders:
+        absent = Tri.join(absent, holder.absent)
+    if absent is YES and leaf is YES:
         return Scalar(None, known=True)
-    gone = Word.NONE in words or Word.DROPPED in words or Word.UNKNOWN in words
     result = TensorState(NO, YES, state.kind, state.rank)
     result.grad_of = holders
-    sure = MAYBE if gone or leaf is not YES else YES
+    owned = leaf is YES or state.retains_grad is YES
+    sure = YES if absent is NO and owned else MAYBE
     if not state.accumulates:
         sure = MAYBE
     return Tensor(result, Storage(), site, tensor.grade, tensor=sure)
@@ -247,7 +245,8 @@ def _put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
         writes.clear(m, holders, site)
         return
     for holder in holders:
-        m.change(holder, "words", UNKNOWN_GRAD)
+        graph.forget(m.heap, holder)
+        m.change(holder, "absent", NO)
 
 
 def set_requires_grad(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from autolint.autograd import graph
 from autolint.autograd.joins import Joiner
 from autolint.autograd.values import (
     NONE,
-    UNKNOWN_GRAD,
     Array,
     GradScaler,
     Instance,
@@ -346,12 +346,12 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         value = resolve(value)
         if isinstance(value, Optimizer):
             for holder in value.sets():
-                m.change(holder, "words", UNKNOWN_GRAD)
+                graph.forget(m.heap, holder)
         elif isinstance(value, BoundMethod):
             weaken(m, [value.receiver], depth)
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):
-                m.change(holder, "words", UNKNOWN_GRAD)
+                graph.forget(m.heap, holder)
             if isinstance(value, Module) and value.cls is not None and depth:
                 weaken(m, list(value.attributes.values()), depth - 1)
         elif isinstance(value, Instance):
@@ -370,8 +370,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, Tensor):
             holders = value.state.members or (value.state,)
             for holder in holders:
-                if holder.words != UNKNOWN_GRAD:
-                    m.change(holder, "words", UNKNOWN_GRAD)
+                graph.forget(m.heap, holder)
 
 
 def unknown_method(

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from autolint.autograd import library
+from autolint.autograd import graph, library
 from autolint.autograd.values import (
     MAYBE,
     NO,
-    UNKNOWN_GRAD,
     YES,
     Grade,
     GradHolder,
@@ -251,7 +250,7 @@ def weaken_gradients(m: Machine, value: Value) -> None:
     if not isinstance(found, Instance):
         return
     for holder in all_holders(m, found):
-        m.change(holder, "words", UNKNOWN_GRAD)
+        graph.forget(m.heap, holder)
 
 
 def all_holders(m: Machine, value: Value) -> list[GradHolder]:

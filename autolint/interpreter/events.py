@@ -79,11 +79,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Revealed(Event):
-    """`autolint.testing.reveal(value)` was called."""
+    """`autolint.testing.reveal(value)` was called; `answer` is what was known of the value then."""
 
     triggers = frozenset({"reveal"})
 
     value: Value
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)

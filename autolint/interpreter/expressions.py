@@ -401,7 +401,7 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
     loops, guards, mode = m.loops, m.guards, m.autograd.mode
     if len(loops) >= MAX_LOOP_DEPTH:
         fixed, items = fixed and len(items) == 1, items[:1]
-    names_before = dict(m.frame.names)
+    before = dict(m.frame.names)
     site = m.site(comp)
     for number, item in enumerate(items, 1):
         m.loops, m.guards = (*loops, LoopMark(site, number)), ()
@@ -416,9 +416,20 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
         m.autograd.mode = mode
     m.loops, m.guards = loops, guards
     m.autograd.stamp = m.stamp()
-    for name in [name for name in m.frame.names if name not in names_before]:
-        m.heap.drop(m.frame.names, name)  # a comprehension's names are its own
+    for name in _bound_by(comp.target):  # a comprehension's names are its own
+        if name in before:
+            m.heap.put(m.frame.names, name, before[name])
+        else:
+            m.heap.drop(m.frame.names, name)
     return fixed
+
+
+def _bound_by(target: cst.BaseExpression) -> list[str]:
+    if isinstance(target, cst.Name):
+        return [target.value]
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [name for element in target.elements for name in _bound_by(element.value)]
+    return []
 
 
 _EXPRESSIONS: dict[type, Callable[[Machine, Any], Value]] = {

@@ -28,7 +28,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import attributes, op_calls, tensors, training, writes
 from autolint.interpreter.machine import Machine
-from autolint.interpreter.objects import Arguments
+from autolint.interpreter.objects import Arguments, DtypeOf
 
 _CASTS = {
     "float": (Kind.FLOAT, "float32"),
@@ -87,7 +87,7 @@ def _in_place(
     target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
     if tensor.state.grad_of:
         if name in ("zero_", "fill_"):
-            writes.clear(m, tensor.state.grad_of, m.site(node))
+            writes.clear(m, tensor.state.grad_of, m.site(node), NO)
         else:
             writes.touch_gradient(m, tensor)
         return tensor
@@ -171,7 +171,7 @@ def _to(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
     unknown = args.star
     for value in args.positional[:2]:
         found = resolve(value)
-        if isinstance(found, Qualified) and library.dtype_kind(found.name) is not None:
+        if is_dtype(found):
             dtype = found
         elif isinstance(found, Tensor):
             unknown = True
@@ -185,6 +185,13 @@ def _to(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
     if unknown:
         return _perhaps_same(m, tensor, Kind.UNKNOWN, node)
     return to_device(m, tensor, node)
+
+
+def is_dtype(value: Value) -> bool:
+    """Whether an argument is a dtype."""
+    if isinstance(value, Qualified):
+        return library.dtype_kind(value.name) is not None
+    return isinstance(value, DtypeOf)
 
 
 def is_device(value: Value) -> bool:
@@ -206,6 +213,8 @@ def _is_false(value: Value) -> bool:
 def dtype_of(value: Value) -> tuple[Kind, str | None]:
     """The kind and name of a dtype given as an argument."""
     found = resolve(value)
+    if isinstance(found, DtypeOf):
+        return found.tensor.state.kind, found.tensor.state.dtype
     if isinstance(found, Qualified):
         kind = library.dtype_kind(found.name)
         if kind is not None:

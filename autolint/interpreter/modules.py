@@ -324,7 +324,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
         freeze(m, module, known)
         return module
     if name == "zero_grad":
-        training.clear_module(m, module, site)
+        training.clear_module(m, module, site, training.to_none(args))
         return NONE
     if name in ("forward", "__call__"):
         return call_module(m, module, args, node)

@@ -150,7 +150,7 @@ def run_import_from(m: Machine, node: cst.ImportFrom) -> None:
 
 
 def _well_known(module: str) -> bool:
-    return module.partition(".")[0] in ("torch", "numpy", "math", "typing", "functools")
+    return module.partition(".")[0] in ("torch", "numpy", "math", "typing", "functools", "autolint")
 
 
 def _submodule(m: Machine, module: str, name: str, level: int) -> Value:

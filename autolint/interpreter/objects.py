@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from autolint.autograd.values import GradMode, Tri, Value
+from autolint.autograd.values import GradMode, Tensor, Tri, Value
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.unit import Unit
 
@@ -79,6 +79,13 @@ class MethodOf(Value):
 
     receiver: Value
     name: str
+
+
+@dataclass(eq=False, slots=True)
+class DtypeOf(Value):
+    """The dtype of a tensor, as a value."""
+
+    tensor: Tensor
 
 
 @dataclass(eq=False, slots=True)

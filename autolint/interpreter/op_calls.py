@@ -301,13 +301,14 @@ def _factory_kind(facts: FactoryFacts, args: Arguments) -> tuple[Kind, str | Non
         place = facts.parameters.index("dtype")
         # Sizes are given one by one where the parameter list has one `size`.
         if facts.size_at is None and place < len(args.positional):
-            dtype = args.positional[place]
+            if methods.is_dtype(resolve(args.positional[place])):
+                dtype = args.positional[place]
     if dtype is not None:
         known = resolve(dtype)
         if isinstance(known, Scalar) and known.known and known.value is None:
             dtype = None
         else:
-            return _dtype_argument(dtype, args)
+            return methods.dtype_of(dtype)
     given: dict[int, Kind] = {}
     for position, value in enumerate(args.positional):
         given[position] = element_kind(value)
@@ -318,17 +319,6 @@ def _factory_kind(facts: FactoryFacts, args: Arguments) -> tuple[Kind, str | Non
         given = dict.fromkeys(facts.kind_of, Kind.UNKNOWN)
     kind = facts.result_kind(given)
     return kind, _DEFAULT_DTYPE.get(kind) if not facts.like else _like_dtype(args)
-
-
-def _dtype_argument(dtype: Value, args: Arguments) -> tuple[Kind, str | None]:
-    kind, name = methods.dtype_of(dtype)
-    if kind is Kind.UNKNOWN:
-        found = resolve(dtype)
-        if isinstance(found, Unknown) and found.name == "dtype" and found.inputs:
-            source = resolve(found.inputs[0])
-            if isinstance(source, Tensor):
-                return source.state.kind, source.state.dtype
-    return kind, name
 
 
 _DEFAULT_DTYPE = {Kind.FLOAT: "float32", Kind.INT: "int64", Kind.BOOL: "bool"}

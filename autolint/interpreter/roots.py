@@ -47,12 +47,22 @@ def analyse(unit: Unit, index: FileIndex, project: Project, sink: Sink) -> FileA
     machine = Machine(context, project, sink)
     runner = _Runner(machine, context, unit)
     runner.run_module()
-    for function in list(machine.defined):
-        if function.cls is None:
-            runner.run_function(function)
-    for cls in machine.classes:
-        runner.run_class(cls)
+    called = _called_names(index)
+    for late in (False, True):  # what others call is run by them first
+        for function in list(machine.defined):
+            if function.cls is None and (function.name in called) is late:
+                runner.run_function(function)
+        for cls in machine.classes:
+            runner.run_class(cls, called, late)
     return FileAnalysis(runner.roots, runner.not_followed)
+
+
+def _called_names(index: FileIndex) -> frozenset[str]:
+    """Names that functions of the file use, apart from their own."""
+    found: set[str] = set()
+    for info in index.all_functions:
+        found |= info.names - {info.name}
+    return frozenset(found)
 
 
 class _Runner:
@@ -162,12 +172,16 @@ class _Runner:
         off = function.name in self.context.index.calls_off
         return GradMode.UNKNOWN if off else GradMode.ON
 
-    def run_class(self, cls: ClassValue) -> None:
+    def run_class(self, cls: ClassValue, called: frozenset[str], late: bool) -> None:
         """The methods of a class that hold a trigger, on an object whose `__init__` ran once."""
         m = self.m
         members = [f for f in cls.namespace.values() if isinstance(f, FunctionValue)]
-        wanted = [f for f in members if f.name != "__init__" and self._is_root(f)]
-        builds = ModuleBuilt in m.wanted and "__init__" in cls.namespace
+        wanted = [
+            f
+            for f in members
+            if f.name != "__init__" and (f.name in called) is late and self._is_root(f)
+        ]
+        builds = late and ModuleBuilt in m.wanted and "__init__" in cls.namespace
         if not wanted and not builds:
             return
         init = classes.lookup(cls, "__init__")
@@ -178,7 +192,8 @@ class _Runner:
             return
         receiver = self._receiver(cls)
         for function in wanted:
-            self._run(function, receiver)
+            if self._is_root(function):  # not followed from one of its neighbours meanwhile
+                self._run(function, receiver)
 
     def _receiver(self, cls: ClassValue) -> Value | None:
         """An object of the class: `__init__` is a root of its own."""

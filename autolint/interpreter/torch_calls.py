@@ -34,6 +34,7 @@ from autolint.autograd.values import (
     Tri,
     Unknown,
     Value,
+    describe,
     resolve,
 )
 from autolint.interpreter import (
@@ -158,13 +159,13 @@ def grad_mode(m: Machine, name: str, facts: library.ModeFacts, args: Arguments) 
     if given is not None:
         known = resolve(given)
         if isinstance(known, Scalar):
-            mode = GradMode.UNKNOWN
+            mode = GradMode.EITHER
             if known.known:
                 mode = facts.when_true if known.value else facts.when_false
         elif facts.default is not None and not isinstance(known, Unknown):
             function = known  # no_grad(function)
         else:
-            mode = GradMode.UNKNOWN
+            mode = GradMode.EITHER
     short = name.rpartition(".")[2]
     if function is not None:
         return calls.call(m, Manager(mode), Arguments([function]), _NO_CALL)
@@ -318,7 +319,7 @@ def _from_numpy(m: Machine, args: Arguments, node: cst.Call) -> Value:
 
 def _reveal(m: Machine, args: Arguments, node: cst.Call) -> Value:
     value = args.positional[0] if args.positional else NONE
-    m.emit(Revealed, m.site(node), value=value)
+    m.emit(Revealed, m.site(node), value=value, answer=describe(value))
     return value
 
 

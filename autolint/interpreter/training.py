@@ -155,8 +155,12 @@ def autograd_grad(m: Machine, args: Arguments, site: Site) -> Value:
         count = 1
     plain = isinstance(create, Scalar) and create.known and not create.value
     items: list[Value] = []
-    for _ in range(count or 1):
+    sources = list(inputs.items or ()) if isinstance(inputs, Sequence) else [inputs]
+    for number in range(count or 1):
         item = m.autograd.vague(site, Grade.BUILT)
+        source = resolve(sources[number]) if number < len(sources) and sources[number] else None
+        if isinstance(source, Tensor):
+            item.state.kind, item.state.rank = source.state.kind, source.state.rank
         item.state.parameter = NO
         item.state.inference = NO
         if plain:
@@ -218,7 +222,7 @@ def optimizer_method(
         step(m, optimizer, site, node)
         return m.unknown()
     if name == "zero_grad":
-        writes.clear(m, optimizer.sets(), site)
+        writes.clear(m, optimizer.sets(), site, to_none(args))
         return Scalar(None, known=True)
     if name == "add_param_group":
         group = resolve(args.get(0, "param_group") or Unknown())
@@ -231,6 +235,15 @@ def optimizer_method(
     if name == "minimize":
         writes.clear(m, optimizer.sets(), site)
     return m.unknown()
+
+
+def to_none(args: Arguments) -> Tri:
+    """Whether `zero_grad(set_to_none)` sets gradients to None: its default."""
+    given = args.get(0, "set_to_none")
+    known = resolve(given) if given is not None else None
+    if known is None:
+        return MAYBE if args.star else YES
+    return Tri.of(bool(known.value)) if isinstance(known, Scalar) and known.known else MAYBE
 
 
 def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
@@ -269,9 +282,9 @@ def _text(optimizer: Optimizer, site: Site, receiver: cst.CSTNode, node: cst.Cal
     return site._replace(node=receiver).text
 
 
-def clear_module(m: Machine, module: Module, site: Site) -> None:
+def clear_module(m: Machine, module: Module, site: Site, none: Tri) -> None:
     """`module.zero_grad()`: of an unknown module it is not known which parameters it has."""
-    writes.clear(m, holders_of(m, module), site)
+    writes.clear(m, holders_of(m, module), site, none)
     if module.grade is not Grade.BUILT or module.open:
         clear_opaque(m, site)
 

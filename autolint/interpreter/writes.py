@@ -9,7 +9,6 @@ from autolint.autograd.ops import OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,
-    UNKNOWN_GRAD,
     YES,
     Array,
     GradHolder,
@@ -117,11 +116,11 @@ def saved_by(m: Machine, target: Tensor) -> tuple[SavedBy, ...]:
 def touch_gradient(m: Machine, gradient: Tensor) -> None:
     """A gradient is changed by hand: nothing is known of it any more."""
     for holder in gradient.state.grad_of:
-        m.change(holder, "words", UNKNOWN_GRAD)
+        graph.forget(m.heap, holder)
 
 
-def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, sure: Tri = YES) -> None:
+def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, to_none: Tri = YES) -> None:
     """Gradients are set to None or zero."""
     for holder in holders:
-        graph.clear(m.heap, holder, site, sure)
+        graph.clear(m.heap, holder, site, to_none)
 

@@ -207,7 +207,8 @@ def grad_mode(qualified: str) -> ModeFacts | None:
     found = _details("mode", qualified)
     if found is None:
         return None
-    modes = dict(word.split("=") if "=" in word else ("", word) for word in found.split())
+    words = (word.rpartition("=") for word in found.split())
+    modes = {argument: mode for argument, _, mode in words}
     default = modes.get("")
     plain = None if default is None else GradMode(default)
     when_true, when_false = modes.get("True", default), modes.get("False", default)

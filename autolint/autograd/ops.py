@@ -335,11 +335,17 @@ def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
         results=parse_saved(cell["saves_result"]),
         kind_of=int(cell["kind_of"]) if cell["kind_of"] else None,
         kinds=cell["kinds"],
-        scalar=NO if inplace else _TRIS.get(cell["scalar"], MAYBE),
+        scalar=_scalar(cell, inplace),
         rank=cell["rank"],
         inplace=inplace or (name.endswith("_") and not name.endswith("__")),
         variants={},
     )
+
+
+def _scalar(cell: dict[str, str], inplace: bool) -> Tri:
+    if cell["rank"] == "0":
+        return YES
+    return NO if inplace else _TRIS.get(cell["scalar"], MAYBE)
 
 
 def parse_alias(cell: str) -> Alias:

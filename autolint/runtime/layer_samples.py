@@ -90,8 +90,17 @@ def module_info_samples(cls: type[nn.Module]) -> Iterator[LayerSample]:
                 info, device="cpu", dtype=torch.float32, requires_grad=False, training=True
             ):
                 built, called = sample.constructor_input, sample.forward_input
-                inputs = None if called is None or called.kwargs else tuple(called.args)
+                inputs = None if called is None else in_order(cls, called.args, called.kwargs)
                 yield LayerSample(tuple(built.args), dict(built.kwargs), inputs)
+
+
+def in_order(
+    cls: type[nn.Module], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """The arguments of a call as positional ones, None where that cannot be."""
+    bound = inspect.signature(cls.forward).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return None if bound.kwargs else (bound.args[1:] if kwargs else tuple(args))
 
 
 def hand_samples(cls: type[nn.Module]) -> Iterator[LayerSample]:

@@ -66,7 +66,10 @@ def conditions(cls: type[nn.Module], sample: LayerSample, which: int) -> str:
 def observe_layer(cls: type[nn.Module], samples: list[LayerSample]) -> dict[str, Seen]:
     """What calls of the layer show, joined ("") and with reduction='none' and without."""
     found: dict[str, Seen] = {"": Seen()}
-    for sample in [s for s in samples if s.inputs is not None][:MAX_CALLS]:
+    called = [sample for sample in samples if sample.inputs is not None][:MAX_CALLS]
+    if "reduction" in inspect.signature(cls).parameters:
+        called += [with_reduction(s, word) for s in called[:2] for word in ("none", "sum")]
+    for sample in called:
         module = build(cls, sample)
         if (
             module is None
@@ -83,6 +86,10 @@ def observe_layer(cls: type[nn.Module], samples: list[LayerSample]) -> dict[str,
             with contextlib.suppress(*ERRORS):
                 observe(call, found.setdefault(name, Seen()))
     return found
+
+
+def with_reduction(sample: LayerSample, reduction: str) -> LayerSample:
+    return sample._replace(kwargs={**sample.kwargs, "reduction": reduction})
 
 
 def caller(module: nn.Module) -> Any:

@@ -21,7 +21,13 @@ class Sample(NamedTuple):
     kwargs: dict[str, Any]
 
 
-MOVED = {"where": (1, 0), "nn.functional.embedding": (1, 0), "nn.functional.embedding_bag": (1, 0)}
+MOVED = {
+    "where": (1, 0),
+    "polygamma": (1, 0),
+    "special.polygamma": (1, 0),
+    "nn.functional.embedding": (1, 0),
+    "nn.functional.embedding_bag": (1, 0),
+}
 """Ops whose OpInfo takes its first arguments in another order than the public function."""
 
 
@@ -175,6 +181,8 @@ def function_samples() -> Iterator[tuple[str, Sample]]:
         ("nn.functional.lp_pool3d", (torch.rand(1, 1, 4, 4, 4), 2.0, 2)),
         ("nn.functional.soft_margin_loss", (rows, rows.sign())),
         ("nn.functional.upsample", (torch.rand(1, 2, 3, 3), None, 2)),
+        (".where", (rows, rows > 0.5, rows.clone())),
+        (".polygamma", (rows, 1)),
         ("poisson", (rows,)),
         ("binomial", (torch.full((3,), 5.0), rows[:, 0].clamp(0, 1))),
         ("vander", (rows[0],)),
@@ -189,7 +197,8 @@ def function_samples() -> Iterator[tuple[str, Sample]]:
         ("select_copy", (rows, 0, 1)),
     ]
     for name, args, *kwargs in calls:
-        yield name, Sample(public(name), args, *(kwargs or [{}]))
+        function = getattr(torch.Tensor, name[1:]) if name[0] == "." else public(name)
+        yield name, Sample(function, args, *(kwargs or [{}]))
 
 
 def takes(function: Any, name: str) -> bool:

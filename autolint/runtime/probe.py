@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from autolint.runtime.op_samples import (
+    ARGUMENTS,
     Sample,
     function_samples,
     index_samples,
@@ -82,11 +83,16 @@ NOT_ALIKE = {"embedding", "embedding_bag", "dropout", "batch_norm", "layer_norm"
 """Names that torch and torch.nn.functional give to functions with other parameters."""
 
 
+METHOD_DIFFERS = {"where", "polygamma"}
+"""Functions whose method takes its operands in another order."""
+
+
 def names_of(name: str, aliases: Iterable[str]) -> list[str]:
     """Public names under which this op can be called, the name given first."""
     short = name.split(".")[-1]
     found = [name] if lookup(name) is not None else []
-    candidates = ["." + short] if "." not in name or name.startswith("nn.functional.") else []
+    is_method = "." not in name or name.startswith("nn.functional.")
+    candidates = ["." + short] if is_method and name not in METHOD_DIFFERS else []
     if "." not in name:
         candidates += ["nn.functional." + name]
     elif name.startswith("nn.functional.") and short not in NOT_ALIKE:
@@ -97,7 +103,7 @@ def names_of(name: str, aliases: Iterable[str]) -> list[str]:
             alias.replace("special_", "special."),
             alias.replace("linalg_", "linalg."),
         ]
-        candidates += ["." + alias.split(".")[-1]] if "." not in alias else []
+        candidates += ["." + alias] if "." not in alias else []
     if short in NOT_ALIKE and name in (short, "nn.functional." + short):
         candidates = [] if name != short else ["." + short]
     for candidate in candidates:
@@ -280,6 +286,8 @@ def rows_of(
             base = row
         elif not seen.kinds:
             row.update(kind_of=base["kind_of"], kinds=base["kinds"])
+        if variant not in ("dim", "no_dim", "reduced", "unreduced"):
+            row["scalar"] = base["scalar"]
         if returns_list(names[0]) and row["outputs"] not in ("0", "1", "any"):
             row["outputs"] = "many"
         if not variant or any(row[column] != base[column] for column in row):
@@ -342,6 +350,8 @@ def opinfo_rows(covered: set[str]) -> Iterator[dict[str, str]]:
             for op in members:
                 torch.manual_seed(0)
                 probe_opinfo(op, found, parameters)
+            if name in ARGUMENTS:
+                probe_method(name, found)
         inplace = inplace_names(names)
         covered.update(names, inplace)
         yield from rows_of(names, inplace, parameters, found)
@@ -354,9 +364,12 @@ def function_rows(covered: set[str]) -> Iterator[dict[str, str]]:
         if name not in names:
             continue
         parameters = parameters_of(name)
+        if name[1:] in METHOD_DIFFERS:
+            parameters = (parameters[1], parameters[0], *parameters[2:])
         found: dict[str, Seen] = {"": Seen()}
         for _, sample in samples:
-            try_to_observe(sample, parameters, found, variants_of(name, sample))
+            variants = [] if name.startswith(".") else variants_of(name, sample)
+            try_to_observe(sample, parameters, found, variants)
             with contextlib.suppress(*ERRORS):
                 observe_kind(sample, found[""])
         covered.update(names)

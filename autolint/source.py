@@ -143,7 +143,7 @@ def parse(text: str) -> ast.Module:
 
 def parse_concrete(text: str, tree: ast.Module) -> cst.Module:
     """Parse with LibCST a text that `parse` made `tree` of. Raises Unparsable."""
-    refuse_deep(tree)
+    refuse_deep(text, tree)
     try:
         return cst.parse_module(text)
     except cst.ParserSyntaxError as error:
@@ -164,33 +164,59 @@ def raised_recursion_limit() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def refuse_deep(tree: ast.Module) -> None:
+def refuse_deep(text: str, tree: ast.Module) -> None:
     """Raise Unparsable if an expression is nested deeper than LibCST can bear."""
-    for expression in _large_expressions(tree):
-        pending: list[tuple[ast.AST, int]] = [(expression, 1)]
+    for statement in _long_statements(text, tree):
+        pending: list[tuple[ast.AST, int]] = [(statement, 0)]
         while pending:
             node, depth = pending.pop()
             if depth > DEPTH_LIMIT:
-                message = f"expression is nested more than {DEPTH_LIMIT} deep"
-                raise Unparsable(message, expression.lineno, expression.col_offset + 1)
+                raise _at(statement, f"expression is nested more than {DEPTH_LIMIT} deep")
             if isinstance(node, ast.BoolOp) and len(node.values) > OPERAND_LIMIT:
-                message = f"condition has more than {OPERAND_LIMIT} operands"
-                raise Unparsable(message, expression.lineno, expression.col_offset + 1)
-            pending.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+                raise _at(statement, f"condition has more than {OPERAND_LIMIT} operands")
+            pending.extend(
+                (child, depth + 1)
+                for child in ast.iter_child_nodes(node)
+                if not isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))
+            )
 
 
-def _large_expressions(tree: ast.Module) -> Iterator[ast.expr]:
-    """The outermost expressions that are long enough to be deep: a level takes a character."""
-    pending: list[ast.AST] = [tree]
+def _long_statements(text: str, tree: ast.Module) -> Iterator[ast.AST]:
+    """The statements (compound ones by their headers) that are long enough to hold deep nesting.
+
+    A level takes a character at least, and few statements have so many.
+    """
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    pending: list[ast.AST] = [*tree.body]
     while pending:
-        for child in ast.iter_child_nodes(pending.pop()):
-            if not isinstance(child, ast.expr):
-                pending.append(child)
-            elif child.lineno != child.end_lineno or (
-                child.end_col_offset is not None
-                and child.end_col_offset - child.col_offset > DEPTH_LIMIT
-            ):
-                yield child
+        node = pending.pop()
+        fields = vars(node)
+        inner = fields.get("body") or fields.get("cases")
+        if not inner:
+            first, last = fields["lineno"], fields["end_lineno"]
+        else:
+            for name in _BLOCKS:
+                pending.extend(fields.get(name, ()))
+            first, last = _line(node), _line(inner[0])
+        if starts[last] - starts[first - 1] > DEPTH_LIMIT:
+            yield node
+
+
+_BLOCKS = ("body", "cases", "handlers", "orelse", "finalbody")
+
+
+def _line(node: ast.AST) -> int:
+    """The line on which a statement, handler or case begins, decorators included."""
+    at = node.pattern if isinstance(node, ast.match_case) else node
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    line: int = vars(at)["lineno"]
+    return min([line, *(each.lineno for each in decorators)])
+
+
+def _at(node: ast.AST, message: str) -> Unparsable:
+    return Unparsable(message, _line(node), getattr(node, "col_offset", 0) + 1)
 
 
 def _reason(error: Exception) -> str:

@@ -20,6 +20,7 @@ WORD = b"import torch\n"
 
 CLEAN = {
     "empty": b"",
+    "only a comment": b"# torch",
     "bom": b"\xef\xbb\xbf" + WORD,
     "crlf": b"import torch\r\nif x:\r\n    y\r\n",
     "cr only": b"import torch\rif x:\r    y\r",

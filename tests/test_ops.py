@@ -351,3 +351,11 @@ def test_kinds_are_what_torch_does() -> None:
                 assert found is expected, (name, kind)
                 checked += 1
     assert checked >= 25
+
+
+def test_ops_that_exist_in_place_only() -> None:
+    for name in ("zero_", "fill_", "copy_", "normal_", "requires_grad_", "detach_"):
+        facts = known(ops.method(name))
+        assert facts.inplace, name
+        assert facts.alias is Alias.SAME, name
+    assert known(ops.method("zero_")).gradient == "zero"

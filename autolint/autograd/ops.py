@@ -43,8 +43,9 @@ scalar
 rank
     ``same``: the result had the rank of the operand of the highest rank in all samples; ``0``.
 
-An in-place form with a plain form has no line of its own: its first operand is never saved (torch
-keeps a copy where backward needs the old value), all else is as for the plain form.
+An in-place form with a plain form has no line of its own. Of all in-place ops the result is the
+first operand itself, which is never saved as an operand (torch keeps a copy where backward needs
+the old value); all else is as for the plain form.
 """
 
 from __future__ import annotations
@@ -321,7 +322,7 @@ def _facts(name: str) -> OpFacts | None:
 
 def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
     """The facts of one line under one of its names."""
-    inplace = name in cell["inplace"].split()
+    inplace = name.endswith("_") and not name.endswith("__")
     inputs = parse_saved(cell["saves"])
     return OpFacts(
         name=name,
@@ -337,7 +338,7 @@ def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
         kinds=cell["kinds"],
         scalar=_scalar(cell, inplace),
         rank=cell["rank"],
-        inplace=inplace or (name.endswith("_") and not name.endswith("__")),
+        inplace=inplace,
         variants={},
     )
 

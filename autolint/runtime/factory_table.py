@@ -59,7 +59,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
 """How to call what is not called with sizes alone; the first call shows the rank."""
 
 NOT_FACTORIES = {"to", "from_file", "empty_quantized", "normal"}
-"""Operators with a factory's keywords that change a tensor, read a file or draw from given means."""
+"""Operators with a factory's keywords that change a tensor, read a file or draw from means."""
 
 
 def names() -> list[str]:

@@ -353,7 +353,8 @@ def opinfo_rows(covered: set[str]) -> Iterator[dict[str, str]]:
             if name in ARGUMENTS:
                 probe_method(name, found)
         inplace = inplace_names(names)
-        covered.update(names, inplace)
+        if found[""].runs:
+            covered.update(names, inplace)
         yield from rows_of(names, inplace, parameters, found)
 
 

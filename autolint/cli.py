@@ -82,18 +82,23 @@ def cli() -> None:
     """
 
 
-def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """Words between commas; None if the option was not given."""
-    if value is None:
-        return None
-    return tuple(word for word in (each.strip() for each in value.split(",")) if word)
+def _words(name: str, metavar: str, help: str) -> Any:
+    """An option of words between commas, which may be repeated. None: it was not given."""
+
+    def split(
+        ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+    ) -> tuple[str, ...] | None:
+        words = tuple(word.strip() for each in value for word in each.split(","))
+        return tuple(word for word in words if word) if value else None
+
+    return click.option(name, multiple=True, callback=split, metavar=metavar, help=help)
 
 
 @cli.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--select", callback=_split, metavar="CODES", help="Run these rules only.")
-@click.option("--ignore", callback=_split, metavar="CODES", help="Do not run these rules.")
-@click.option("--extend-select", callback=_split, metavar="CODES", help="Run these rules too.")
+@_words("--select", "CODES", "Run these rules only.")
+@_words("--ignore", "CODES", "Do not run these rules.")
+@_words("--extend-select", "CODES", "Run these rules too.")
 @click.option(
     "--min-severity", type=_Choice(SEVERITIES), help="Show findings from this severity on."
 )
@@ -108,10 +113,8 @@ def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     help="Form of the report.",
 )
 @click.option("--statistics", is_flag=True, help="Show counts by rule instead of findings.")
-@click.option("--exclude", callback=_split, metavar="PATTERNS", help="Leave out these paths only.")
-@click.option(
-    "--extend-exclude", callback=_split, metavar="PATTERNS", help="Leave out these paths too."
-)
+@_words("--exclude", "PATTERNS", "Leave out these paths only.")
+@_words("--extend-exclude", "PATTERNS", "Leave out these paths too.")
 @click.option("--force-exclude", is_flag=True, help="Leave them out even if they are named.")
 @click.option("--config", metavar="FILE", help="Use this pyproject.toml for all files.")
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that - stands for.")
@@ -120,9 +123,14 @@ def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     type=click.IntRange(min=0),
     default=0,
     expose_value=False,
-    help="Processes (0: as needed).",
+    help="Processes to use (so far always one).",
 )
-@click.option("--no-cache", is_flag=True, expose_value=False, help="Check every file afresh.")
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    expose_value=False,
+    help="Check every file afresh (so far always so).",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also if there are findings.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each file, and show tracebacks.")
 @click.pass_context

@@ -172,6 +172,7 @@ def test_exit_zero(cli: Cli) -> None:
         (("--select", "AG902", "--ignore", "AG9"), {"AG902"}),
         (("--select", "AG9", "--ignore", "AG902"), {"AG901"}),
         (("--ignore", "AG901,ag902-other"), set()),
+        (("--ignore", "AG901", "--ignore", " AG902, "), set()),
         (("--extend-select", "AG901"), {"AG901", "AG902", "info"}),
         (("--min-severity", "error"), {"AG901"}),
         (("--min-severity", "info"), {"AG901", "AG902", "info"}),

@@ -19,6 +19,7 @@ from autolint.interpreter.events import (
     OffAliasUsed,
     OptimizerStep,
     RequiresGradSet,
+    Scope,
     SourceUsed,
     StoredTensor,
 )
@@ -100,7 +101,8 @@ class Finding:
     """What a rule yields. `severity` None means the rule's own.
 
     `fault` is a key of the fault itself (the write, the node, the backward): of several rules that
-    report one fault, the engine keeps the most specific.
+    report one fault, the engine keeps the most specific. `scope` is the function that the site is in,
+    if that is not the event's: a site in another file is shown at the call that led there.
     """
 
     site: Site
@@ -109,6 +111,7 @@ class Finding:
     fix: Fix | None = None
     severity: Severity | None = None
     fault: Hashable | None = None
+    scope: Scope | None = None
 
 
 E = TypeVar("E", bound=Event)

@@ -74,7 +74,7 @@ class Collector:
             for check in rule.checks[type(event)]:
                 try:
                     for finding in check(event):
-                        self._take(rule, finding, event.scope)
+                        self._take(rule, finding, finding.scope or event.scope)
                 except Exception as error:
                     details = traceback.format_exc()
                     self.crashes.append(Crash(rule, event.site, error, details))

@@ -80,6 +80,7 @@ def check_write(write: InPlaceWrite) -> Iterator[Finding]:
         fix=_fix(write),
         severity=Severity.INFO,
         fault=write.site,
+        scope=write.scope,
     )
 
 
@@ -104,6 +105,7 @@ def check_use(use: SourceUsed) -> Iterator[Finding]:
         because=tuple(because),
         severity=Severity.ERROR if saving else Severity.WARNING,
         fault=write.site,
+        scope=write.scope,
     )
 
 
@@ -125,6 +127,7 @@ def check_backward(backward: Backward) -> Iterator[Finding]:
             "autograd cannot see it; write after backward, under torch.no_grad()",
             because=(*_alias(write), *saved, Because(backward.site, "needed here")),
             fault=write.site,
+            scope=write.scope,
         )
 
 

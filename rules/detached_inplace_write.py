@@ -72,6 +72,7 @@ def check_use(use: SourceUsed) -> Iterator[Finding]:
         fix=_fix(write),
         severity=Severity.ERROR if saving else Severity.WARNING,
         fault=write.site,
+        scope=write.scope,
     )
 
 
@@ -90,6 +91,7 @@ def check_backward(backward: Backward) -> Iterator[Finding]:
             because=(*_chain(write), Because(backward.site, "needed here")),
             fix=_fix(write),
             fault=write.site,
+            scope=write.scope,
         )
 
 

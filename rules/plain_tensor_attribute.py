@@ -69,6 +69,7 @@ def check(built: ModuleBuilt) -> Iterator[Finding]:
             because=_made(stored),
             fix=_fix(stored, facts),
             fault=stored.site,
+            scope=stored.scope,
         )
 
 
@@ -80,7 +81,7 @@ def _concerns(stored: StoredTensor) -> bool:
     if state.parameter is not Tri.NO or stored.placed:
         return False  # A parameter under a second name moves with the first.
     # A tensor without dimensions works on every device; a complex one must not be cast.
-    return state.rank not in (0, None) and state.kind is not Kind.COMPLEX
+    return state.sized and state.kind is not Kind.COMPLEX
 
 
 def _left_behind(name: str, facts: Any) -> bool:

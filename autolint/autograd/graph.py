@@ -28,31 +28,47 @@ Stamp: TypeAlias = "tuple[tuple[object, int], ...]"
 
 
 class Saved:
-    """A value that an operation saved for its backward, with the versions its memory had then."""
+    """A value that an operation saved for its backward, with the versions its memory had then.
 
-    __slots__ = ("hidden", "rebound", "storage", "sure", "tensor", "version")
+    `by_memory`: not the tensor object is kept but a view of its memory, which `.data =` does not reach.
+    """
 
-    def __init__(self, tensor: Tensor | None, storage: Storage, sure: Tri) -> None:
+    __slots__ = ("hidden", "holder", "rebound", "storage", "sure", "tensor", "version")
+
+    def __init__(
+        self, tensor: Tensor | None, storage: Storage, sure: Tri, by_memory: bool = False
+    ) -> None:
         self.tensor = tensor
         self.storage = storage
         self.version = storage.version
         self.hidden = storage.hidden
         self.sure = sure
-        self.rebound = tensor.state.rebound if tensor is not None else (0, 0)
+        self.holder = None if tensor is None or by_memory else _holder(tensor)
+        self.rebound = self.holder.rebound if self.holder is not None else (0, 0)
 
     def changed(self) -> Write | None:
-        """The write that changed the value since, for sure; None if it was not changed.
+        """The write that changed the value since, on some path at least; None if it was not changed.
 
         A `.data =` under the saved tensor counts only where it was saved as an operand: a result is
         kept by its memory.
         """
-        if self.storage.version[0] > self.version[1]:
-            return self.storage.last_write
-        if self.storage.hidden[0] > self.hidden[1]:
-            return self.storage.last_hidden
-        if self.tensor is not None and self.tensor.state.rebound[0] > self.rebound[1]:
-            return self.tensor.state.last_rebind
+        storage, holder = self.storage, self.holder
+        seen, hidden = storage.last_write, storage.last_hidden
+        if storage.version[1] > self.version[1] and seen is not None and seen.sure:
+            return seen
+        if storage.hidden[1] > self.hidden[1] and hidden is not None and hidden.sure:
+            return hidden
+        if holder is not None and holder.rebound[1] > self.rebound[1]:
+            return holder.last_rebind
         return None
+
+
+def _holder(tensor: Tensor) -> GradHolder:
+    """The object whose memory `.data =` exchanges: a tensor, or the layer it is a weight of."""
+    state = tensor.state
+    if len(state.members) == 1:
+        return state.members[0]
+    return state if state.owner is None else state.owner
 
 
 class Node(Cell):
@@ -92,10 +108,20 @@ class Walk:
     nodes: list[tuple[Node, Tri]] = field(default_factory=list)
 
 
+def recorded(tensor: Tensor) -> Tri:
+    """Whether an operation on this operand is part of the graph.
+
+    An inference tensor that requires grad is recorded only beside an operand that is none.
+    """
+    state = tensor.state
+    sure = state.requires_grad & tensor.tensor
+    return sure & MAYBE if state.inference is YES else sure
+
+
 def edge(tensor: Tensor) -> Iterable[tuple[Node | GradHolder, Tri]]:
     """The edges from an operation to one operand of it: to its node, or to the leaf itself."""
     state = tensor.state
-    sure = state.requires_grad & tensor.tensor
+    sure = recorded(tensor)
     if sure is NO:
         return
     if state.node is not None:
@@ -240,8 +266,11 @@ def _bump(heap: Heap, storage: Storage, through: Through, made: Write, sure: Tri
         heap.put(facts, "last_hidden", made)
     if through is not Through.SELF and sure is YES:
         heap.put(facts, "pending", made.event)
+    part_write, part_sure = made, sure
+    if not storage.together:
+        part_write, part_sure = Write(made.origin, through, made.event, sure=False), MAYBE
     for part in storage.parts:
-        _bump(heap, part, through, made, MAYBE)
+        _bump(heap, part, through, part_write, part_sure)
 
 
 def merge(op: str, tensors: Sequence[Tensor], origin: Origin) -> Node:

@@ -34,6 +34,8 @@ from autolint.autograd.values import (
 )
 
 _ALONE = (Alias.SAME.value, Alias.VIEW.value, Alias.FRESH.value)
+_KEEP_VIEWS = frozenset({"Linear", "nn.functional.linear", "einsum"})
+"""Ops that save a transposed view of an operand, not the operand itself."""
 _MAX_SAVERS = 12
 """How many savers of one storage are remembered, the latest first."""
 
@@ -116,7 +118,7 @@ class Autograd:
 
     def same(self, tensor: Tensor, origin: Origin) -> Tensor:
         """The same tensor object, handed back by a call or bound to another name."""
-        if not self.mode.off:
+        if not self.mode.off or tensor.state.requires_grad is NO:
             return tensor
         return self.off_alias(tensor, tensor.state, tensor.source, origin, view=False)
 
@@ -141,29 +143,21 @@ class Autograd:
     def view(self, tensor: Tensor, op: str, kind: Kind, rank: int | None, origin: Origin) -> Tensor:
         """A view: own state, shared memory. Made under no_grad it keeps the flag but not the graph."""
         old = tensor.state
-        grad = old.requires_grad
+        grad = old.requires_grad & MAYBE if old.inference is YES else old.requires_grad
         state = TensorState(grad, YES, kind, rank, inference=old.inference)
         state.dtype = old.dtype if kind is old.kind else None
-        if self.mode.off:
-            state.accumulates = False
-            if grad is NO:
-                return Tensor(
-                    state,
-                    tensor.storage,
-                    origin,
-                    tensor.grade,
-                    tensor.through,
-                    tensor,
-                    None,
-                    tensor.tensor,
-                )
-            return self.off_alias(tensor, state, tensor, origin, view=True)
-        if grad is not NO:
-            state.leaf = NO if grad is YES else MAYBE
-            state.node = Node(op, tuple(graph.edge(tensor)), (), origin, self.stamp)
+        state.sized = state.sized or (rank is None and old.sized and op not in _SHRINKING)
+        state.placed = old.placed
         view = Tensor(
             state, tensor.storage, origin, tensor.grade, tensor.through, tensor, None, tensor.tensor
         )
+        if self.mode.off:
+            state.accumulates = False
+            if grad is not NO:
+                view = self.off_alias(tensor, state, tensor, origin, view=True)
+        elif grad is not NO:
+            state.leaf = NO if grad is YES else MAYBE
+            state.node = Node(op, tuple(graph.edge(tensor)), (), origin, self.stamp)
         self.heap.put(vars(old), "views", (*old.views, view))
         return view
 
@@ -202,7 +196,9 @@ class Autograd:
         state.inference = Tri.join(state.inference, of.state.inference)
         storage = Storage(parts=(of.storage,))
         source = of if of.through is not Through.SELF else None
-        return Tensor(state, storage, origin, of.grade, of.through, source, None, fresh.tensor)
+        result = Tensor(state, storage, origin, of.grade, of.through, source, None, fresh.tensor)
+        self.heap.put(vars(of.state), "views", (*of.state.views, result))
+        return result
 
     def _fresh(
         self,
@@ -218,6 +214,8 @@ class Autograd:
         grad = self.records(facts, operands, kind, unseen, output)
         state = TensorState(grad, ~grad if grad is not MAYBE else MAYBE, kind, rank)
         state.inference = Tri.of(self.mode is GradMode.INFERENCE)
+        state.sized = state.sized or (rank is None and _keeps_size(facts, operands))
+        state.placed = any(given.state.placed for _, given in operands)
         dtypes = {given.state.dtype for _, given in operands if given.state.kind is kind}
         state.dtype = dtypes.pop() if len(dtypes) == 1 else None
         tensor = Tensor(state, Storage(), origin, _weakest(operands))
@@ -244,7 +242,7 @@ class Autograd:
             able = facts.can_require_grad(output)
         grad = NO
         for _, tensor in operands:
-            grad = grad | (tensor.state.requires_grad & tensor.tensor)
+            grad = grad | graph.recorded(tensor)
         if unseen:
             grad = grad | MAYBE
         if self.mode is GradMode.EITHER:
@@ -256,7 +254,7 @@ class Autograd:
         edges = tuple(item for _, tensor in operands for item in graph.edge(tensor))
         need = self._needs(operands)
         saved = tuple(
-            Saved(tensor, tensor.storage, sure & tensor.tensor)
+            Saved(tensor, tensor.storage, sure & tensor.tensor, facts.name in _KEEP_VIEWS)
             for position, sure in facts.inputs.when(need).items()
             for given, tensor in operands
             if given == position
@@ -288,15 +286,14 @@ class Autograd:
     ) -> None:
         sure = facts.results.when(self._needs(operands)).get(output)
         if sure is not None:
-            saved = Saved(tensor, tensor.storage, sure)
+            saved = Saved(tensor, tensor.storage, sure, by_memory=True)
             node.saved = (*node.saved, saved)
             self.keep(node, saved)
 
     def _needs(self, operands: Sequence[Operand]) -> dict[int, Tri]:
         need: dict[int, Tri] = {}
         for position, tensor in operands:
-            grad = tensor.state.requires_grad
-            need[position] = need.get(position, NO) | grad
+            need[position] = need.get(position, NO) | graph.recorded(tensor)
         return need
 
     # ---------------------------------------------------------------- in place
@@ -320,9 +317,12 @@ class Autograd:
     def rebind(self, target: Tensor, origin: Origin, event: object) -> None:
         """`target.data = …`: what was saved of the object is replaced under the graph's feet."""
         state = target.state
-        low, high = state.rebound
-        self.heap.put(vars(state), "rebound", (low + 1, high + 1))
-        self.heap.put(vars(state), "last_rebind", Write(origin, Through.DATA, event))
+        made = Write(origin, Through.DATA, event)
+        holders = state.members or ((state,) if state.owner is None else (state.owner,))
+        for holder in holders:
+            low, high = holder.rebound
+            self.heap.put(vars(holder), "rebound", (low + 1, high + 1))
+            self.heap.put(vars(holder), "last_rebind", made)
 
     def _rebase(
         self,
@@ -336,7 +336,7 @@ class Autograd:
         """Give the written tensor (and the tensors it is a view of) the operation's node."""
         grad = NO
         for _, tensor in operands:
-            grad = grad | (tensor.state.requires_grad & tensor.tensor)
+            grad = grad | graph.recorded(tensor)
         if unseen:
             grad = grad | MAYBE
         if facts is not None and facts.can_require_grad() is NO:
@@ -388,12 +388,14 @@ class Autograd:
             state = view.state
             if id(state) not in written:
                 grad = state.requires_grad | base.state.requires_grad
-                node = Node("a view", tuple(graph.edge(base)), (), origin, self.stamp)
-                for name, fact in (
-                    ("requires_grad", grad),
-                    ("leaf", NO if grad is YES else MAYBE),
-                    ("node", node),
-                ):
+                leaf = NO if grad is YES else MAYBE
+                edges = tuple(graph.edge(base))
+                if view.storage is not base.storage:  # perhaps no view but a copy
+                    grad = Tri.join(state.requires_grad, grad)
+                    leaf = Tri.join(state.leaf, leaf)
+                    edges = tuple((to, sure & MAYBE) for to, sure in (*edges, *graph.edge(view)))
+                node = Node("a view", edges, (), origin, self.stamp)
+                for name, fact in (("requires_grad", grad), ("leaf", leaf), ("node", node)):
                     self.heap.put(vars(state), name, fact)
             self._follow(view, written, origin)
 
@@ -418,6 +420,12 @@ class Autograd:
         )
         if value is not NO and state.leaf is YES and Word.NONE in state.words:
             self.heap.put(vars(state), "words", NO_GRAD_YET)
+        for view in state.views:
+            # A view without history of its own has no flag either: torch asks its base.
+            own = view.state.requires_grad
+            if view.state.node is None:
+                same = view.storage is tensor.storage
+                self.set_requires_grad(view, value if same else Tri.join(own, value))
 
 
 def _sharing_history(tensor: Tensor) -> Iterator[Tensor]:
@@ -426,6 +434,15 @@ def _sharing_history(tensor: Tensor) -> Iterator[Tensor]:
         yield source
         if source.state.cut:
             return
+
+
+_SHRINKING = frozenset({"squeeze", "select", "__getitem__", "unbind", "diagonal"})
+
+
+def _keeps_size(facts: OpFacts, operands: Sequence[Operand]) -> bool:
+    """Whether a result has dimensions because an operand has."""
+    keeps = facts.rank == "same" or (facts.scalar is NO and len(operands) == 1)
+    return keeps and any(tensor.state.sized for _, tensor in operands)
 
 
 def graph_edge_exists(state: TensorState) -> bool:

@@ -156,7 +156,8 @@ class GradHolder(Cell):
 
     `words` is the set of states it can be in (joins are unions); `stale_at` is where a backward
     added to gradients that a step had used; `dropped_at` where fresh gradients were cleared. `absent`
-    says whether `.grad` is None, `cleared` whether that is because it was cleared.
+    says whether `.grad` is None, `cleared` whether that is because it was cleared. `rebound` counts,
+    over all paths, how often `.data =` put other memory under it.
     """
 
     def __init__(self, words: frozenset[Word]) -> None:
@@ -167,19 +168,23 @@ class GradHolder(Cell):
         self.cleared = False
         self.stale_at: Origin = None
         self.dropped_at: Origin = None
+        self.rebound = (0, 0)
+        self.last_rebind: Write | None = None
 
 
 class Storage(Cell):
     """Memory that tensors share, with its version counter as a range (low, high) over all paths.
 
     `version` counts the writes that autograd sees, `hidden` those through `.data` or numpy, which
-    bump no counter that it reads. `parts` are the storages this one may be, after a join; `savers` are
+    bump no counter that it reads. `parts` are the storages this one may be, after a join (all of
+    them, if `together`); `savers` are
     the latest (node, saved value) that keep a value of it; `last_write` and `last_hidden` are the last
     writes by counter; `pending` is a write through a detached alias whose effect nobody used yet.
     """
 
-    def __init__(self, parts: tuple[Storage, ...] = ()) -> None:
+    def __init__(self, parts: tuple[Storage, ...] = (), together: bool = False) -> None:
         super().__init__()
+        self.together = together
         self.version = (0, 0)
         self.hidden = (0, 0)
         self.parts = parts
@@ -190,12 +195,18 @@ class Storage(Cell):
 
 
 class Write:
-    """One write into a storage; `event` is what was told about it, if anything."""
+    """One write into a storage; `event` is what was told about it, if anything.
 
-    __slots__ = ("event", "origin", "through")
+    `sure`: the memory was this for sure, though the write may lie in a branch.
+    """
 
-    def __init__(self, origin: Origin, through: Through, event: Any = None) -> None:
+    __slots__ = ("event", "origin", "sure", "through")
+
+    def __init__(
+        self, origin: Origin, through: Through, event: Any = None, sure: bool = True
+    ) -> None:
         self.origin = origin
+        self.sure = sure
         self.through = through
         self.event = event
 
@@ -204,15 +215,15 @@ class TensorState(GradHolder):
     """What all references to one tensor object share.
 
     `dtype` is the exact dtype's name where it is known (`float32`), `rank` the number of dimensions or
-    None; `parameter` says whether it is an `nn.Parameter`;
+    None, `sized` whether it is surely not 0-d; `placed` whether a device was
+    chosen for it; `parameter` says whether it is an `nn.Parameter`;
     `cut` is True for a detached alias: history does not pass from it to its source; `views` are the
     views that follow this tensor's history;
     `accumulates` is False for a view made under no_grad, whose gradient goes nowhere;
     `members` are the holders that a summary element stands for (the `p` of `for p in
     model.parameters()`); `owner` is the layer that a `.weight` belongs to;
     `grad_of` are the sets whose `.grad` this is; `memory` is its storage;
-    `buffer` marks an `nn.Buffer`;
-    `rebound` counts, over all paths, how often `.data =` put other memory under it.
+    `buffer` marks an `nn.Buffer`.
     """
 
     def __init__(
@@ -234,6 +245,8 @@ class TensorState(GradHolder):
         self.rank = rank
         self.node = node
         self.inference = inference
+        self.sized = rank is not None and rank > 0
+        self.placed = False
         self.parameter = parameter
         self.retains_grad = NO
         self.accumulates = True
@@ -244,17 +257,19 @@ class TensorState(GradHolder):
         self.grad_of: tuple[GradHolder, ...] = ()
         self.memory: Storage | None = None
         self.buffer = False
-        self.rebound = (0, 0)
-        self.last_rebind: Write | None = None
 
 
 class OffAlias:
-    """How a reference came about under no_grad: another name for a tensor, or a view of it."""
+    """How a reference came about under no_grad: another name for a tensor, or a view of it.
 
-    __slots__ = ("block", "made", "source", "view")
+    `name` is the first name it was bound to.
+    """
+
+    __slots__ = ("block", "made", "name", "source", "view")
 
     def __init__(self, made: Origin, view: bool, source: Tensor, block: object) -> None:
         self.made = made
+        self.name = ""
         self.view = view
         self.source = source
         self.block = block
@@ -404,7 +419,7 @@ class Module(Instance, GradHolder):
     `library` is the qualified name of a torch layer (then `cls` is None). `own` says whether such
     parameters exist; `trainable` is their requires_grad. `memory` is the storage of
     these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
-    were assigned.
+    were assigned; `initialised`: the constructor of `nn.Module` has run.
     """
 
     def __init__(
@@ -426,6 +441,7 @@ class Module(Instance, GradHolder):
         self.memory = Storage()
         self.registered: dict[str, Origin] = {}
         self.stores: dict[str, Any] = {}
+        self.initialised = False
 
 
 class Parameters(Value):
@@ -456,6 +472,8 @@ class Optimizer(Value, Cell):
         self.origin = origin
         self.grade = grade
         self.name = name
+        self.cls: Any = None
+        self.hooks: tuple[Value, ...] = ()
 
     def sets(self) -> tuple[GradHolder, ...]:
         """All parameter sets that a step of it uses."""

@@ -58,6 +58,9 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
     if isinstance(target, cst.Name):
         if source is not None:
             value = renamed(m, source, value, m.site(target))
+        found = resolve(value)
+        if isinstance(found, Tensor) and found.off is not None and not found.off.name:
+            found.off.name = target.value
         names.bind(m, target.value, value)
     elif isinstance(target, cst.Attribute):
         receiver = expressions.evaluate(m, target.value)

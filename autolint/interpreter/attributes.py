@@ -8,6 +8,7 @@ from autolint.autograd import graph, ops
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    UNKNOWN_GRAD,
     YES,
     Array,
     Grade,
@@ -171,6 +172,11 @@ def instance_attribute(m: Machine, receiver: Instance, name: str, node: cst.CSTN
         known = modules.attribute(m, receiver, name, m.site(node))
         if known is not None:
             return known
+    if name == "param_groups" and isinstance(cls, ClassValue) and classes.is_optimizer(cls):
+        group = Mapping({"params": Parameters((GradHolder(UNKNOWN_GRAD),))}, True)
+        groups = Sequence(None, group)
+        m.heap.put(receiver.attributes, name, groups)
+        return groups
     if name == "__class__":
         return cls if isinstance(cls, ClassValue) else Unknown(name)
     fresh = Unknown(name, (receiver,))
@@ -274,7 +280,7 @@ def rebind_data(
     """`tensor.data = value`: other memory, unseen by autograd."""
     given = resolve(value)
     ties: Tensor | None = None
-    if isinstance(given, Tensor) and given.through is Through.DATA:
+    if isinstance(given, Tensor) and given.through in (Through.DATA, Through.DETACH):
         base = given.base
         if base.state is not tensor.state and base.storage is given.storage:
             ties = base
@@ -284,7 +290,7 @@ def rebind_data(
         target=tensor,
         value=given,
         ties=ties,
-        saved_by=writes.saved_by(m, tensor),
+        saved_by=writes.saved_by(m, tensor, as_object=True),
         parameter=writes.parameter(tensor),
         target_text=site._replace(node=target.value).text,
     )
@@ -294,6 +300,7 @@ def rebind_data(
         if kind is not Kind.UNKNOWN:
             m.change(tensor.state, "kind", kind)
         m.change(tensor.state, "rank", given.state.rank)
+        m.change(tensor.state, "inference", given.state.inference)
     else:
         m.change(tensor.state, "rank", None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from autolint.autograd import graph
@@ -195,6 +197,8 @@ def _class_method(
         found = classes.super_attribute(m, receiver, name)
         if isinstance(found, MethodOf) and isinstance(receiver.receiver, Module):
             return modules.method(m, receiver.receiver, name, args, node)
+        if isinstance(found, MethodOf) and isinstance(receiver.receiver, Optimizer):
+            return training.optimizer_method(m, receiver.receiver, name, args, node, own=False)
         if isinstance(found, Unknown):
             if name != "__init__":
                 return unknown_call(m, receiver.receiver, args, node)
@@ -226,7 +230,8 @@ def follow_checked(
     m: Machine, function: FunctionValue, args: Arguments, node: cst.CSTNode
 ) -> Value | None:
     """The same; None if the function is not followed."""
-    if not _may_follow(m, function):
+    receiver = args.positional[0] if args.positional else None
+    if not _may_follow(m, function, receiver):
         return None
     bound = functions.bind(m, function, args)
     return None if bound is None else run_function(m, function, bound, node)
@@ -241,7 +246,7 @@ def follow_unknown(
     return run_function(m, function, functions.unknown_arguments(m, function, receiver), node)
 
 
-def _may_follow(m: Machine, function: FunctionValue) -> bool:
+def _may_follow(m: Machine, function: FunctionValue, receiver: Value | None) -> bool:
     if m.depth >= MAX_DEPTH:
         return False
     running = 0
@@ -252,7 +257,7 @@ def _may_follow(m: Machine, function: FunctionValue) -> bool:
         frame = frame.caller
     if running >= MAX_RECURSION:
         return False
-    if function.context.foreign and not functions.worth_following(m, function):
+    if function.context.foreign and not functions.worth_following(m, function, receiver):
         return False
     return foreign.load(m, function)
 
@@ -328,10 +333,15 @@ def _joined_returns(m: Machine, frame: Frame) -> Value:
 
 # ---------------------------------------------------------------------- what is not seen
 
+_CLEARING = re.compile(r"(zero|clear|reset)\w*grad", re.IGNORECASE)
+"""Names of helpers that clear gradients which they may find in other ways than by arguments."""
+
 
 def unknown_call(m: Machine, callee: Value, args: Arguments, node: cst.CSTNode) -> Value:
     """A call of code that is not followed: what it is given is weakened, its result is unknown."""
     values = args.all()
+    if _CLEARING.search(getattr(callee, "name", "") or ""):
+        weaken(m, list(m.optimizers()))
     weaken(m, [callee, *values])
     for value in values:
         functions.run_passed(m, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -86,6 +87,11 @@ def is_module(cls: ClassValue) -> Tri:
     return answer
 
 
+def is_optimizer(cls: ClassValue) -> bool:
+    """Whether instances are optimizers of torch."""
+    return any(library.is_optimizer(name) for name in external(cls) if name)
+
+
 def super_attribute(m: Machine, value: SuperValue, name: str) -> Value:
     """`super().name`."""
     receiver = resolve(value.receiver)
@@ -103,7 +109,7 @@ def super_attribute(m: Machine, value: SuperValue, name: str) -> Value:
                 return BoundMethod(found, receiver)
             if found is not None:
                 return found
-    if isinstance(receiver, Module):
+    if isinstance(receiver, (Module, Optimizer)):
         return MethodOf(receiver, name)
     return m.unknown(receiver)
 
@@ -115,10 +121,12 @@ def construct(m: Machine, cls: ClassValue, args: Arguments, node: cst.CSTNode) -
     """`Class(...)`."""
     site = m.site(node)
     outside = [library.canonical(name) for name in external(cls) if name]
-    if any(library.is_optimizer(name) for name in outside):
+    if is_optimizer(cls):
         first = args.get(0, "params")
         holders = holders_of(m, first) if first is not None else ()
-        return m.saw(Optimizer(holders, bool(holders), site, name=cls.name))
+        optimizer = Optimizer(holders, bool(holders), site, name=cls.name)
+        optimizer.cls = cls
+        return m.saw(optimizer)
     if any(name.endswith(("Exception", "Error")) for name in outside):
         return Unknown()
     kind = is_module(cls)
@@ -192,7 +200,11 @@ def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -
         first = site if known is None else known.site
         scope = m.scope() if known is None else known.scope
         m.heap.put(
-            receiver.stores, name, StoredTensor(name, found, first, scope, count)
+            receiver.stores,
+            name,
+            StoredTensor(
+                name, found, first, scope, count, receiver.initialised, found.state.placed
+            ),
         )
 
 
@@ -206,9 +218,7 @@ def built(m: Machine, module: Module, site: Site) -> None:
         value = resolve(module.attributes.get(name, Unknown()))
         if not isinstance(value, Tensor) or name in module.registered:
             continue
-        stored.append(
-            StoredTensor(name, value, record.site, record.scope, record.assignments)
-        )
+        stored.append(replace(record, tensor=value))
     if not stored:
         return
     info, project = cls.info, m.project

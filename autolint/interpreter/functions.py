@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
+from typing import cast
 
 import libcst as cst
 
 from autolint.autograd.values import (
     GradMode,
+    Instance,
     Mapping,
     Scalar,
     Sequence,
@@ -59,7 +62,7 @@ def bind(m: Machine, function: FunctionValue, args: Arguments) -> dict[str, Valu
         given = []
     if params.star_kwarg is not None:
         left = {key: value for key, value in keywords.items() if not key.startswith("*")}
-        names[params.star_kwarg.name.value] = Mapping({**left}, args.star)
+        names[params.star_kwarg.name.value] = Mapping(cast("dict[Hashable, Value]", left), args.star)
     return None if given else names
 
 
@@ -112,15 +115,32 @@ def unknown_arguments(
     return names
 
 
-def worth_following(m: Machine, function: FunctionValue) -> bool:
-    """Whether a function of another file is followed: one level, and only if it holds a trigger."""
+def worth_following(m: Machine, function: FunctionValue, receiver: Value | None) -> bool:
+    """Whether a function of another file is followed: one level, and only if it holds a trigger.
+
+    A function of this file that holds one counts as a trigger: a method of a base in another file may
+    call what a class of this file overrides. Of an object, all constructors of its bases are run.
+    """
+    above = m.frame.function
+    if function.name == "__init__" and above is not None and above.name == "__init__":
+        if receiver is m.frame.names.get(_first_parameter(above)):
+            return True
+    if function.name == "__init__" and isinstance(receiver, Instance):
+        cls = receiver.cls
+        if isinstance(cls, ClassValue) and not cls.context.foreign:
+            return True  # a class of this file that inherits its constructor
     running: Frame | None = m.frame
     while running is not None:
         if running.context.foreign:
             return False
         running = running.caller
     info = function.info
-    return info is not None and bool(info.names & m.triggers)
+    return info is not None and bool(info.names & m.local_triggers)
+
+
+def _first_parameter(function: FunctionValue) -> str:
+    node = function.node
+    return node.params.params[0].name.value if node is not None and node.params.params else ""
 
 
 def run_unfollowed(m: Machine, frame: Frame) -> None:

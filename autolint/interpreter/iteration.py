@@ -120,7 +120,7 @@ def summary(holders: tuple[GradHolder, ...]) -> Tensor:
     state = TensorState(grad, YES, Kind.FLOAT, None, None, NO, YES, words)
     state.members = holders
     parts = tuple(memory(holder) for holder in holders)
-    storage = parts[0] if len(parts) == 1 else Storage(parts=parts)
+    storage = parts[0] if len(parts) == 1 else Storage(parts, together=True)
     return Tensor(state, storage)
 
 

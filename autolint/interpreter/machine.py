@@ -121,6 +121,9 @@ class Machine:
         self.sink = sink
         self.wanted = sink.wanted
         self.triggers = frozenset(name for event in sink.wanted for name in event.triggers)
+        self.local_triggers = self.triggers | {
+            info.name for info in context.index.all_functions if info.names & self.triggers
+        }
         self.heap = Heap()
         self.autograd = Autograd(self.heap)
         self.contexts: dict[str, FileContext] = {context.index.path: context}

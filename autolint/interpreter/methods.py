@@ -85,12 +85,14 @@ def _in_place(
     m: Machine, tensor: Tensor, name: str, facts: OpFacts, args: Arguments, node: cst.Call
 ) -> Value:
     target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
-    if tensor.state.grad_of:
+    gradient = writes.gradient_behind(tensor)
+    if gradient is not None:
         if name in ("zero_", "fill_"):
-            writes.clear(m, tensor.state.grad_of, m.site(node), NO)
+            writes.clear(m, gradient.state.grad_of, m.site(node), NO)
         else:
-            writes.touch_gradient(m, tensor)
-        return tensor
+            writes.touch_gradient(m, gradient)
+        if gradient is tensor:
+            return tensor
     operands = op_calls.positions(facts, Arguments([tensor, *args.positional], args.keywords))
     others = [(position, value) for position, value in operands if position != 0]
     return writes.write(m, tensor, facts, others, m.site(node), target, name)
@@ -239,6 +241,7 @@ def to_device(m: Machine, tensor: Tensor, node: cst.Call) -> Value:
     """A move to a device: the same tensor where it is there already, which CPU runs show."""
     if tensor.state.grad_of:
         return tensor
+    m.change(tensor.state, "placed", True)
     return m.autograd.same(tensor, m.site(node))
 
 

@@ -53,7 +53,7 @@ def parameter(m: Machine, value: Value, requires_grad: Tri, site: Site) -> Tenso
         return made
     old = found.state
     grad = requires_grad if old.kind.differentiable is not NO else NO
-    state = TensorState(grad, YES, old.kind, old.rank, parameter=YES)
+    state = TensorState(grad, YES, old.kind, old.rank, None, old.inference, YES)
     state.dtype = old.dtype
     return Tensor(state, found.storage, site, found.grade)
 
@@ -329,6 +329,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name in ("forward", "__call__"):
         return call_module(m, module, args, node)
     if name == "__init__":
+        m.change(module, "initialised", True)
         return NONE
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return _register(m, module, name, args, site)

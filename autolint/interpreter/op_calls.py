@@ -41,6 +41,7 @@ def run(m: Machine, name: str, facts: OpFacts, args: Arguments, node: cst.Call) 
     """Call an op; `args` have the receiver of a method at position 0."""
     values = positions(facts, args)
     given = dict(values)
+    numbers = "number" in facts.variants or name == "where"
     facts = variant(facts, name, args, given)
     site = m.site(node)
     first = resolve(args.positional[0]) if args.positional else None
@@ -48,11 +49,7 @@ def run(m: Machine, name: str, facts: OpFacts, args: Arguments, node: cst.Call) 
         target = node.args[0].value if node.args else node
         return writes.write(m, first, facts, [v for v in values if v[0]], site, target, name)
     dtype = args.keywords.get("dtype")
-    kind: Kind | None = None
-    if dtype is not None:
-        kind = methods.dtype_of(dtype)[0]
-    elif facts.kind_of is not None and facts.kind_of in given:
-        kind = facts.result_kind([tensors.promoted([(0, given[facts.kind_of])])])
+    kind = kind_of(facts, values, numbers) if dtype is None else methods.dtype_of(dtype)[0]
     ranked, rank = rank_of(m, name, facts, args, given)
     alias = alias_of(name, facts, first, args)
     result = tensors.operate(
@@ -68,6 +65,20 @@ def run(m: Machine, name: str, facts: OpFacts, args: Arguments, node: cst.Call) 
         assert isinstance(target_tensor, Tensor)
         return writes.write(m, target_tensor, None, others, site, target, "out=")
     return result
+
+
+def kind_of(facts: OpFacts, values: list[tuple[int, Value]], numbers: bool) -> Kind:
+    """The kind of the result: of one operand, or what the operands promote to.
+
+    A view has the kind of what it is a view of. `numbers`: a number may stand for a tensor and
+    promotes; elsewhere it is a size, a dimension or a setting.
+    """
+    place = facts.kind_of
+    if place is None and not facts.alias & Alias.FRESH:
+        place = facts.alias_of
+    if place is not None and place in dict(values):
+        values = [value for value in values if value[0] == place]
+    return facts.result_kind([tensors.promoted(values, numbers=numbers)])
 
 
 def _true(value: Value | None) -> bool:
@@ -173,7 +184,7 @@ def rank_of(
     if name in ("stack",):
         return True, _stacked(first)
     if name in ("select", "unbind"):
-        return True, None if rank is None else rank - 1
+        return True, None if not rank else rank - 1
     if facts.scalar is YES and not args.star:
         return _reduced(facts, args, given, rank)
     if name in _REDUCTIONS:
@@ -227,9 +238,9 @@ def _reduced(
     dim = next((args.keywords[name] for name in _DIM_NAMES if name in args.keywords), second)
     found = resolve(dim) if dim is not None else None
     if isinstance(found, Scalar) and found.kind is Kind.INT:
-        return True, rank - 1
+        return True, max(rank - 1, 0)
     if isinstance(found, Sequence) and found.items is not None:
-        return True, rank - len(found.items)
+        return True, max(rank - len(found.items), 0)
     return True, None
 
 
@@ -271,6 +282,9 @@ def make(m: Machine, facts: FactoryFacts, args: Arguments, node: cst.Call) -> Va
         rank = None
     tensor = m.autograd.leaf(kind, rank, NO, site)
     tensor.state.dtype = dtype
+    tensor.state.sized = tensor.state.sized or _has_size(facts, args)
+    device = args.keywords.get("device")
+    tensor.state.placed = device is not None and not _is_none(device)
     if asked is not None and grad is not NO:
         attributes.set_requires_grad(m, tensor, grad, "keyword", site, node)
     return tensor
@@ -371,6 +385,25 @@ def _factory_rank(facts: FactoryFacts, args: Arguments) -> int | None:
     if sizes and isinstance(resolve(sizes[0]), Sequence):
         sizes = sizes[:1]
     return _lengths(sizes, facts)
+
+
+def _is_none(value: Value) -> bool:
+    found = resolve(value)
+    return isinstance(found, Scalar) and found.known and found.value is None
+
+
+def _has_size(facts: FactoryFacts, args: Arguments) -> bool:
+    """Whether a size is given, though it is not known."""
+    if facts.rank == "like":
+        first = resolve(args.positional[0]) if args.positional else None
+        return isinstance(first, Tensor) and first.state.sized
+    if facts.rank != "size":
+        return False
+    if facts.size_at is None:
+        return any(isinstance(resolve(value), Sequence) for value in args.positional)
+    sizes = args.positional[facts.size_at :]
+    empty = isinstance(first := resolve(sizes[0]), Sequence) and first.items == () if sizes else True
+    return not empty
 
 
 def _lengths(sizes: list[Value], facts: FactoryFacts) -> int | None:

@@ -9,7 +9,7 @@ import libcst as cst
 from autolint.autograd.values import GradMode, Instance, Value
 from autolint.interpreter import calls, classes, flow, functions
 from autolint.interpreter.events import Event, ModuleBuilt
-from autolint.interpreter.index import FileIndex
+from autolint.interpreter.index import FileIndex, FunctionInfo
 from autolint.interpreter.machine import BoundReached, Frame, Machine, Sink
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
 from autolint.interpreter.project import Project
@@ -34,11 +34,12 @@ def has_roots(index: FileIndex, wanted: frozenset[type[Event]]) -> bool:
     names = triggers(wanted)
     if index.module_level_names & names:
         return True
-    return any(info.names & names for info in index.all_functions) or _builds_modules(index, wanted)
+    builds = ModuleBuilt in wanted
+    return bool(rooted(index, names, builds)) or (builds and _builds_modules(index))
 
 
-def _builds_modules(index: FileIndex, wanted: frozenset[type[Event]]) -> bool:
-    return ModuleBuilt in wanted and any("__init__" in cls.methods for cls in index.classes.values())
+def _builds_modules(index: FileIndex) -> bool:
+    return any("__init__" in cls.methods for cls in index.classes.values())
 
 
 def analyse(unit: Unit, index: FileIndex, project: Project, sink: Sink) -> FileAnalysis:
@@ -65,6 +66,46 @@ def _called_names(index: FileIndex) -> frozenset[str]:
     return frozenset(found)
 
 
+_TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
+_CALLER_LEVELS = 2
+_FACTORIES = frozenset(
+    {"tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "rand", "randn", "empty"}
+)
+
+
+def _hands_tensors_to_classes(index: FileIndex, info: FunctionInfo) -> bool:
+    """Whether a function makes tensors and objects: a module may get its plain tensors so."""
+    if not info.names & _FACTORIES:
+        return False
+    return any(
+        name[:1].isupper() and (name in index.classes or name in index.imports)
+        for name in info.names
+    )
+
+
+def rooted(index: FileIndex, names: frozenset[str], builds: bool) -> frozenset[str]:
+    """Qualified names of the functions that hold a trigger, and of those of the file that call them.
+
+    Calls are seen by bare name, two levels up: a loop around a helper that steps an optimizer holds no
+    trigger itself. Names that every class has would lead to everything.
+    """
+    chosen = {
+        info.qualname: info
+        for info in index.all_functions
+        if info.names & names or (builds and _hands_tensors_to_classes(index, info))
+    }
+    fresh = list(chosen.values())
+    for _ in range(_CALLER_LEVELS):
+        called = {info.name for info in fresh} - _TOO_COMMON
+        fresh = [
+            info
+            for info in index.all_functions
+            if info.qualname not in chosen and info.names & called
+        ]
+        chosen.update((info.qualname, info) for info in fresh)
+    return frozenset(chosen)
+
+
 class _Runner:
     """The roots of one file, one after the other."""
 
@@ -72,6 +113,7 @@ class _Runner:
         self.m = machine
         self.context = context
         self.unit = unit
+        self.rooted = rooted(context.index, machine.triggers, ModuleBuilt in machine.wanted)
         self.roots = 0
         self.not_followed = 0
 
@@ -141,8 +183,7 @@ class _Runner:
         m = self.m
         if id(function.node) in m.followed or function.binding == "property":
             return False
-        info = function.info
-        return info is not None and bool(self.context.names[info.qualname] & m.triggers)
+        return function.qualname in self.rooted
 
     def _run(self, function: FunctionValue, receiver: Value | None) -> None:
         m = self.m

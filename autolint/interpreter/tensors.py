@@ -126,6 +126,8 @@ def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> None:
     """Tell the rules that an alias made under no_grad is used outside."""
     for alias in tensor.sources():
         off = alias.off
+        if alias.through is not Through.SELF:
+            return
         if off is None:
             continue
         if off.block is m.autograd.block and m.autograd.mode.off:
@@ -140,7 +142,7 @@ def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> None:
                 tensor=tensor,
                 how=how,
                 made=off.made,
-                target_text=off.made.text,
+                target_text=off.name or off.made.text,
             )
         return
 
@@ -230,7 +232,7 @@ def _attach(result: Tensor, hidden: Node | None, facts: OpFacts) -> None:
         node.inputs = (*node.inputs, (hidden, MAYBE))
 
 
-def promoted(values: list[tuple[int, Value]]) -> Kind:
+def promoted(values: list[tuple[int, Value]], *, numbers: bool = True) -> Kind:
     """The kind that the operands promote to."""
     kind: Kind | None = None
     scalar: Kind | None = None
@@ -240,14 +242,18 @@ def promoted(values: list[tuple[int, Value]]) -> Kind:
         if isinstance(value, Tensor):
             kind = value.state.kind if kind is None else Kind.promote(kind, value.state.kind)
         elif isinstance(value, Scalar):
+            if not numbers:
+                continue
             if value.kind is not Kind.UNKNOWN:
                 scalar = value.kind if scalar is None else Kind.promote(scalar, value.kind)
             elif not value.known:
                 vague = True
         elif isinstance(value, Sequence):
-            items = [*(value.items or ()), *(() if value.rest is None else (value.rest,))]
-            inner = promoted([(0, item) for item in items])
+            inside = [*(value.items or ()), *(() if value.rest is None else (value.rest,))]
+            # A tuple of numbers is sizes or dimensions.
+            items = [item for item in inside if not isinstance(resolve(item), Scalar)]
             if items:
+                inner = promoted([(0, item) for item in items], numbers=numbers)
                 kind = inner if kind is None else Kind.promote(kind, inner)
         else:
             kind = Kind.UNKNOWN if kind is None else Kind.promote(kind, Kind.UNKNOWN)

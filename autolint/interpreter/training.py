@@ -28,11 +28,11 @@ from autolint.autograd.values import (
     Write,
     resolve,
 )
-from autolint.interpreter import calls, modules, tensors, writes
+from autolint.interpreter import calls, classes, modules, tensors, writes
 from autolint.interpreter.events import Backward, OptimizerStep, SetState, StaleSaved
 from autolint.interpreter.iteration import holders_of, memory
 from autolint.interpreter.machine import Machine
-from autolint.interpreter.objects import Arguments
+from autolint.interpreter.objects import Arguments, FunctionValue
 from autolint.interpreter.unit import Site
 
 # ---------------------------------------------------------------------- backward
@@ -158,7 +158,8 @@ def autograd_grad(m: Machine, args: Arguments, site: Site) -> Value:
     sources = list(inputs.items or ()) if isinstance(inputs, Sequence) else [inputs]
     for number in range(count or 1):
         item = m.autograd.vague(site, Grade.BUILT)
-        source = resolve(sources[number]) if number < len(sources) and sources[number] else None
+        given = sources[number] if number < len(sources) else None
+        source = resolve(given) if given is not None else None
         if isinstance(source, Tensor):
             item.state.kind, item.state.rank = source.state.kind, source.state.rank
         item.state.parameter = NO
@@ -211,10 +212,14 @@ def _parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], 
 
 
 def optimizer_method(
-    m: Machine, optimizer: Optimizer, name: str, args: Arguments, node: cst.Call
+    m: Machine, optimizer: Optimizer, name: str, args: Arguments, node: cst.Call, own: bool = True
 ) -> Value:
-    """A method of an optimizer."""
+    """A method of an optimizer; `own`: as its class in the project defines it."""
     site = m.site(node)
+    found = classes.lookup(optimizer.cls, name) if own and optimizer.cls is not None else None
+    if isinstance(found, FunctionValue):
+        given = Arguments([optimizer, *args.positional], args.keywords, args.star)
+        return calls.follow(m, found, given, node)
     if name == "step":
         closure = args.get(0, "closure")
         if closure is not None and resolve(closure) != Scalar(None, known=True):
@@ -232,8 +237,8 @@ def optimizer_method(
         if not complete and optimizer.opaque is None:
             m.change(optimizer, "opaque", GradHolder(UNKNOWN_GRAD))
         return Scalar(None, known=True)
-    if name == "minimize":
-        writes.clear(m, optimizer.sets(), site)
+    if name.startswith("register_step_") and args.positional:
+        m.change(optimizer, "hooks", (*optimizer.hooks, args.positional[0]))
     return m.unknown()
 
 
@@ -269,8 +274,10 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
         storage = memory(holder)
         low, high = storage.version
         m.change(storage, "version", (low, high + 1))
-        m.change(storage, "last_write", Write(site, Through.SELF))
+        m.change(storage, "last_write", Write(site, Through.SELF, sure=False))
         m.change(storage, "pending", None)
+    for hook in optimizer.hooks:
+        calls.call(m, hook, Arguments([optimizer, Unknown(), Unknown()]), node)
 
 
 def _text(optimizer: Optimizer, site: Site, receiver: cst.CSTNode, node: cst.Call) -> str:

@@ -100,17 +100,27 @@ def parameter(tensor: Tensor) -> Tri:
     return state.parameter
 
 
-def saved_by(m: Machine, target: Tensor) -> tuple[SavedBy, ...]:
-    """The operations that saved the present value of a tensor's memory and may still need it."""
+def saved_by(m: Machine, target: Tensor, as_object: bool = False) -> tuple[SavedBy, ...]:
+    """The operations that saved the present value of a tensor's memory and may still need it.
+
+    `as_object`: only those that saved the tensor itself, which `.data =` changes.
+    """
     found: list[SavedBy] = []
     for node, saved in m.autograd.saved_in(target.storage):
         if node.freed is YES or saved.changed() is not None:
             continue
+        if as_object and saved.holder is None:
+            continue
         sure = saved.sure if node.freed is NO else saved.sure & MAYBE
-        if saved.storage is not target.storage:
+        if saved.storage is not target.storage and not target.storage.together:
             sure = sure & MAYBE
         found.append(SavedBy(saved, node.operation, node.origin, sure))
     return tuple(found)
+
+
+def gradient_behind(tensor: Tensor) -> Tensor | None:
+    """The `.grad` that a tensor is, or is an alias of."""
+    return next((each for each in tensor.sources() if each.state.grad_of), None)
 
 
 def touch_gradient(m: Machine, gradient: Tensor) -> None:

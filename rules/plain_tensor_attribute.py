@@ -80,6 +80,8 @@ def _concerns(stored: StoredTensor) -> bool:
         return False  # An annotated argument may be anything the caller has placed.
     if state.parameter is not Tri.NO or stored.placed:
         return False  # A parameter under a second name moves with the first.
+    if state.requires_grad is Tri.YES:
+        return False  # What requires grad was rather meant to be a parameter.
     # A tensor without dimensions works on every device; a complex one must not be cast.
     return state.sized and state.kind is not Kind.COMPLEX
 

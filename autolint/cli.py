@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from autolint.registry import Entry, Registry
 
 # The rest is imported where it is used: --help and --version need none of it.
+
+Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 
 FORMATS = ("text", "concise", "json", "github")
 SEVERITIES = ("info", "warning", "error")
@@ -82,7 +84,7 @@ def cli() -> None:
     """
 
 
-def _words(name: str, metavar: str, help: str) -> Any:
+def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     """An option of words between commas, which may be repeated. None: it was not given."""
 
     def split(

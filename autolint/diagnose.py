@@ -51,6 +51,7 @@ class Diagnoser:
             because=tuple(because),
             fix=None if finding.fix is None else self._repairs.repair(finding.fix),
             excerpt=self._lines[span.line - 1],
+            elsewhere=report.anchor is not finding.site,
         )
 
     def problem(self, crash: Crash) -> Problem:

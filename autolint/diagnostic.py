@@ -45,7 +45,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A finding at its place. `excerpt` is the source line that it starts on."""
+    """A finding at its place. `excerpt` is the source line that it starts on.
+
+    `elsewhere`: it stands at a call; the fault itself is in another file, at the first place of
+    `because`.
+    """
 
     path: str
     line: int
@@ -59,6 +63,7 @@ class Diagnostic:
     because: tuple[Place, ...] = ()
     fix: Repair | None = None
     excerpt: str = ""
+    elsewhere: bool = False
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:

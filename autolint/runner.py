@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from autolint import fix
@@ -73,6 +73,7 @@ class Runner:
         finally:
             if collecting:
                 gc.enable()
+        self.outcome.findings = once_enough(self.outcome.findings)
         self.outcome.findings.sort(key=lambda each: each.order)
         return self.outcome
 
@@ -201,3 +202,18 @@ def _started(target: Callable[[], None]) -> threading.Thread:
         raise MemoryError("no thread can be started")
     finally:
         threading.stack_size(before)
+
+
+def once_enough(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Leave out what stands at a call where the fault in the other file is reported itself."""
+    findings = list(findings)
+    shown = {(each.path, each.line, each.code) for each in findings if not each.elsewhere}
+    return [
+        each
+        for each in findings
+        if not (
+            each.elsewhere
+            and each.because
+            and (each.because[0].path, each.because[0].line, each.code) in shown
+        )
+    ]

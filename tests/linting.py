@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autolint.config import Config
-from autolint.diagnostic import Outcome
+from autolint.diagnostic import Diagnostic, Outcome
 from autolint.engine import Engine, FileResult
 from autolint.files import File
-from autolint.interpreter.roots import analyse
 from autolint.interpreter.events import Event, Revealed, Scope
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
+from autolint.interpreter.roots import analyse
 from autolint.interpreter.unit import Unit
 from autolint.locate import Locator
 from autolint.registry import Registry
-from autolint.runner import Fixing, Runner, on_deep_stack
+from autolint.runner import Fixing, Runner, on_deep_stack, once_enough
 from autolint.selection import Selection
 from autolint.source import parse, parse_concrete, read_text
 from autolint.testing import Answer, Reported
@@ -42,6 +42,14 @@ class Linter:
 
     def check(self, path: Path, text: str | None = None) -> list[Reported]:
         """All findings of the file, or of `text` in its place; a crash or a bound is an error."""
+        return [_reported(each) for each in self._diagnostics(path, text)]
+
+    def check_together(self, paths: Iterable[Path]) -> list[Reported]:
+        """All findings of files that are linted in one run."""
+        found = [each for path in paths for each in self._diagnostics(path, None)]
+        return [_reported(each) for each in once_enough(found)]
+
+    def _diagnostics(self, path: Path, text: str | None) -> list[Diagnostic]:
         raw = path.read_bytes() if text is None else text.encode()
         name = str(path)
         result: FileResult = on_deep_stack(lambda: self._engine.check(name, raw, self._selection))
@@ -49,12 +57,12 @@ class Linter:
             f"{problem.message}\n{problem.details}" for problem in result.problems
         )
         assert not result.not_followed, f"{result.not_followed} functions reached a bound"
-        return [
-            Reported(
-                path.as_posix(), each.line, each.code, each.severity.name == "INFO", each.message
-            )
-            for each in result.diagnostics
-        ]
+        return result.diagnostics
+
+
+def _reported(each: Diagnostic) -> Reported:
+    path = Path(each.path).as_posix()
+    return Reported(path, each.line, each.code, each.severity.name == "INFO", each.message)
 
 
 def fixed(path: Path, text: str) -> str:
@@ -69,7 +77,7 @@ def fixed(path: Path, text: str) -> str:
 class _Reveals:
     """A sink that keeps what the interpreter says of revealed values."""
 
-    wanted = frozenset({Revealed})
+    wanted: frozenset[type[Event]] = frozenset({Revealed})
 
     def __init__(self) -> None:
         self.events: list[Revealed] = []
@@ -99,9 +107,7 @@ def revealed(path: Path, text: str | None = None) -> list[Said]:
     events: list[Revealed] = on_deep_stack(lambda: _run(path, source, tree))
     sites = [event.site for event in events]
     locator = Locator(sites)
-    return [
-        Said(locator.span(event.site).line, Answer.parse(event.answer)) for event in events
-    ]
+    return [Said(locator.span(event.site).line, Answer.parse(event.answer)) for event in events]
 
 
 def _run(path: Path, source: str, tree: ast.Module) -> list[Revealed]:

@@ -23,10 +23,10 @@ def shown(path: Path) -> tuple[list[CodeMark], list[Reported]]:
     """The marks and the findings (as `autolint check` shows them) of one program."""
     linter = Linter()
     marks: list[Mark] = []
-    findings: list[Reported] = []
-    for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    for file in files:
         marks += read_marks(file.read_text(encoding="utf-8"), file.as_posix())
-        findings += linter.check(file)
+    findings = linter.check_together(files)
     claims = [mark for mark in marks if isinstance(mark, CodeMark)]
     return claims, [finding for finding in findings if not finding.info]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from autolint.testing import CodeMark, Mark, indistinct, mismatches, read_fixture, read_marks
-from autolint.testing.expectations import Reported
 
 from .linting import Linter, fixed, registry
 from .metamorphic import definitions, needed
@@ -39,13 +38,11 @@ def test_findings_are_exactly_the_marked_ones(path: Path) -> None:
 
 @pytest.mark.parametrize("root", PROJECTS, ids=named)
 def test_findings_in_projects_are_exactly_the_marked_ones(root: Path) -> None:
-    linter = Linter()
     marks: list[Mark] = []
-    findings: list[Reported] = []
-    for path in sorted(root.rglob("*.py")):
+    paths = sorted(root.rglob("*.py"))
+    for path in paths:
         marks += read_marks(path.read_text(encoding="utf-8"), path.as_posix())
-        findings += linter.check(path)
-    problems = mismatches(for_torch(marks), findings)
+    problems = mismatches(for_torch(marks), Linter().check_together(paths))
     assert not problems, report(problems)
 
 

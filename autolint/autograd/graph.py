@@ -95,6 +95,7 @@ class Node(Cell):
         self.stamp = stamp
         self.opaque = opaque
         self.freed = NO
+        self.retained: GradHolder | None = None
 
 
 @dataclass

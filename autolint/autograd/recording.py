@@ -198,6 +198,7 @@ class Autograd:
         source = of if of.through is not Through.SELF else None
         result = Tensor(state, storage, origin, of.grade, of.through, source, None, fresh.tensor)
         self.heap.put(vars(of.state), "views", (*of.state.views, result))
+        state.perhaps = (of,)
         return result
 
     def _fresh(
@@ -314,6 +315,35 @@ class Autograd:
             self._rebase(target, facts, operands, origin, unseen, sure)
         graph.write(self.heap, target, target.through, origin, sure, event)
 
+    def detach_(self, tensor: Tensor) -> None:
+        """The tensor leaves its graph; in inference mode torch does nothing."""
+        if self.mode is GradMode.INFERENCE or tensor.state.inference is YES:
+            return
+        for other, same in (
+            (tensor, tensor.tensor),
+            *((other, MAYBE) for other in tensor.state.perhaps),
+        ):
+            state = other.state
+            for name, fact in (("requires_grad", NO), ("leaf", YES)):
+                now = fact if same is YES else Tri.join(getattr(state, name), fact)
+                self.heap.put(vars(state), name, now)
+            if same is YES:
+                self.heap.put(vars(state), "node", None)
+
+    def take_data(self, tensor: Tensor, given: Tensor) -> None:
+        """After `tensor.data = given`: what the tensor takes over from the new memory."""
+        new = given.state
+        for other in (tensor, *tensor.state.perhaps):
+            state = other.state
+            sure = other is tensor
+            kind = state.kind if new.kind is Kind.UNKNOWN else new.kind
+            kind = kind if sure else Kind.join(state.kind, kind)
+            inference = new.inference if sure else Tri.join(state.inference, new.inference)
+            rank = new.rank if sure or state.rank == new.rank else None
+            for name, fact in (("kind", kind), ("rank", rank), ("inference", inference)):
+                self.heap.put(vars(state), name, fact)
+            self.heap.put(vars(state), "dtype", new.dtype if sure else None)
+
     def rebind(self, target: Tensor, origin: Origin, event: object) -> None:
         """`target.data = …`: what was saved of the object is replaced under the graph's feet."""
         state = target.state
@@ -381,23 +411,29 @@ class Autograd:
             self.heap.put(facts_of, "leaf", NO if after is YES else MAYBE)
         if node is not None:
             self._follow(chain[-1], {id(tensor.state) for tensor in chain}, origin)
+            for source in (other for tensor in chain for other in tensor.state.perhaps):
+                self._take_history(source, target, False, origin)
 
     def _follow(self, base: Tensor, written: set[int], origin: Origin) -> None:
         """The views of written memory take their history from their base, as torch does lazily."""
         for view in base.state.views:
-            state = view.state
-            if id(state) not in written:
-                grad = state.requires_grad | base.state.requires_grad
-                leaf = NO if grad is YES else MAYBE
-                edges = tuple(graph.edge(base))
-                if view.storage is not base.storage:  # perhaps no view but a copy
-                    grad = Tri.join(state.requires_grad, grad)
-                    leaf = Tri.join(state.leaf, leaf)
-                    edges = tuple((to, sure & MAYBE) for to, sure in (*edges, *graph.edge(view)))
-                node = Node("a view", edges, (), origin, self.stamp)
-                for name, fact in (("requires_grad", grad), ("leaf", leaf), ("node", node)):
-                    self.heap.put(vars(state), name, fact)
+            if id(view.state) not in written:
+                self._take_history(view, base, view.storage is base.storage, origin)
             self._follow(view, written, origin)
+
+    def _take_history(self, tensor: Tensor, source: Tensor, sure: bool, origin: Origin) -> None:
+        """A tensor's history becomes that of the tensor it is (perhaps) a view of."""
+        state = tensor.state
+        grad = state.requires_grad | source.state.requires_grad
+        leaf = NO if grad is YES else MAYBE
+        edges = tuple(graph.edge(source))
+        if not sure:
+            grad = Tri.join(state.requires_grad, grad)
+            leaf = Tri.join(state.leaf, leaf)
+            edges = tuple((to, strength & MAYBE) for to, strength in (*edges, *graph.edge(tensor)))
+        node = Node("a view", edges, (), origin, self.stamp)
+        for name, fact in (("requires_grad", grad), ("leaf", leaf), ("node", node)):
+            self.heap.put(vars(state), name, fact)
 
     # ---------------------------------------------------------------- flags
 
@@ -420,6 +456,9 @@ class Autograd:
         )
         if value is not NO and state.leaf is YES and Word.NONE in state.words:
             self.heap.put(vars(state), "words", NO_GRAD_YET)
+        for other in state.perhaps:
+            own = other.state.requires_grad
+            self.heap.put(vars(other.state), "requires_grad", Tri.join(own, value))
         for view in state.views:
             # A view without history of its own has no flag either: torch asks its base.
             own = view.state.requires_grad

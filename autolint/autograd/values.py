@@ -218,7 +218,8 @@ class TensorState(GradHolder):
     None, `sized` whether it is surely not 0-d; `placed` whether a device was
     chosen for it; `parameter` says whether it is an `nn.Parameter`;
     `cut` is True for a detached alias: history does not pass from it to its source; `views` are the
-    views that follow this tensor's history;
+    views that follow this tensor's history; `perhaps` are tensors that it may be a view of, or the
+    same object as.
     `accumulates` is False for a view made under no_grad, whose gradient goes nowhere;
     `members` are the holders that a summary element stands for (the `p` of `for p in
     model.parameters()`); `owner` is the layer that a `.weight` belongs to;
@@ -252,6 +253,7 @@ class TensorState(GradHolder):
         self.accumulates = True
         self.cut = False
         self.views: tuple[Tensor, ...] = ()
+        self.perhaps: tuple[Tensor, ...] = ()
         self.members: tuple[GradHolder, ...] = ()
         self.owner: GradHolder | None = None
         self.grad_of: tuple[GradHolder, ...] = ()

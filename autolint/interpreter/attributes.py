@@ -296,11 +296,7 @@ def rebind_data(
     )
     m.autograd.rebind(tensor, site, event)
     if isinstance(given, Tensor):
-        kind = given.state.kind
-        if kind is not Kind.UNKNOWN:
-            m.change(tensor.state, "kind", kind)
-        m.change(tensor.state, "rank", given.state.rank)
-        m.change(tensor.state, "inference", given.state.inference)
+        m.autograd.take_data(tensor, given)
     else:
         m.change(tensor.state, "rank", None)
 
@@ -364,4 +360,3 @@ def _named(m: Machine, name: str, site: Site) -> Value | None:
         tensor.state.parameter = YES
         return tensor
     return training.annotated_object(m, name, site)
-

@@ -138,9 +138,7 @@ def _decorated(manager: Manager, args: Arguments) -> Value:
     return Unknown()
 
 
-def call_method(
-    m: Machine, receiver: Value, name: str, args: Arguments, node: cst.Call
-) -> Value:
+def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: cst.Call) -> Value:
     """`receiver.name(...)`."""
     if isinstance(receiver, Tensor):
         return methods.call(m, receiver, name, args, node)
@@ -416,9 +414,7 @@ def unknown_method(
     return m.unknown(receiver, *args.all(), origin=site)
 
 
-def _foreign_backward(
-    m: Machine, receiver: Unknown, args: Arguments, node: cst.Call
-) -> Value:
+def _foreign_backward(m: Machine, receiver: Unknown, args: Arguments, node: cst.Call) -> Value:
     """`x.backward(loss)`: an engine runs the backward of its argument, or a gradient is given."""
     first = resolve(args.positional[0])
     training.backward(m, first, Arguments(args.positional[1:], args.keywords), m.site(node))

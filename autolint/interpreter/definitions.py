@@ -203,7 +203,9 @@ def enter(m: Machine, value: Value, node: cst.CSTNode) -> Manager:
 
 # ---------------------------------------------------------------------- evidence by use
 
-_OPTIMIZER_NAME = re.compile(r"(^|[._\[\]'])(opt|optim|optimi[sz]er)(s|_|\d|$)|_opt(im|imi[sz]er)?\w?$|^opt")
+_OPTIMIZER_NAME = re.compile(
+    r"(^|[._\[\]'])(opt|optim|optimi[sz]er)(s|_|\d|$)|_opt(im|imi[sz]er)?\w?$|^opt"
+)
 _MODULE_METHODS = frozenset(
     {
         "parameters", "named_parameters", "state_dict", "named_modules", "named_children",
@@ -217,9 +219,7 @@ def looks_like_optimizer(name: str) -> bool:
     return _OPTIMIZER_NAME.search(name.lower()) is not None
 
 
-def refine(
-    m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Call
-) -> Value | None:
+def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Call) -> Value | None:
     """What the call of a method proves an unknown value to be; None if it proves nothing."""
     known: Value | None = None
     site = m.site(node)
@@ -243,4 +243,3 @@ def _as_tensor(m: Machine, value: Unknown, site: object) -> Value:
     tensor = m.autograd.opaque(tensors.behind(value), value.origin or site, Grade.USED)
     m.change(value, "refined", tensor)
     return tensor
-

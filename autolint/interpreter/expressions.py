@@ -31,7 +31,6 @@ from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
 
 def evaluate(m: Machine, node: cst.CSTNode) -> Value:
     """The value of an expression, after all that its evaluation does."""
-    m.step()
     handler = _EXPRESSIONS.get(type(node))
     return Unknown() if handler is None else handler(m, node)
 
@@ -406,6 +405,7 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
     for number, item in enumerate(items, 1):
         m.loops, m.guards = (*loops, LoopMark(site, number)), ()
         m.autograd.stamp = m.stamp()
+        m.step()
         assignment.assign(m, comp.target, item, None)
         for test in comp.ifs:
             evaluate(m, test.test)
@@ -462,4 +462,3 @@ _EXPRESSIONS: dict[type, Callable[[Machine, Any], Value]] = {
     cst.DictComp: _dict_comprehension,
     cst.Ellipsis: lambda m, node: Scalar(..., known=True),
 }
-

@@ -9,7 +9,17 @@ from typing import Any
 import libcst as cst
 
 from autolint.autograd.heap import Changes
-from autolint.autograd.values import NONE, Cell, GradMode, Scalar, Tensor, Tri, Unknown, Value, resolve
+from autolint.autograd.values import (
+    NONE,
+    Cell,
+    GradMode,
+    Scalar,
+    Tensor,
+    Tri,
+    Unknown,
+    Value,
+    resolve,
+)
 from autolint.interpreter import assignment, definitions, expressions, names
 from autolint.interpreter.events import Guard, LoopMark
 from autolint.interpreter.iteration import items_of, iterations
@@ -91,7 +101,12 @@ def _narrow_none(m: Machine, name: str, is_none: bool) -> None:
         names.bind(m, name, NONE)
     elif not is_none and isinstance(value, Tensor) and value.tensor is Tri.MAYBE:
         sure = Tensor(
-            value.state, value.storage, value.origin, value.grade, value.through, value.source,
+            value.state,
+            value.storage,
+            value.origin,
+            value.grade,
+            value.through,
+            value.source,
             value.off,
         )
         names.bind(m, name, sure)

@@ -77,7 +77,9 @@ def load(m: Machine, function: FunctionValue) -> bool:
     snippet = textwrap.dedent("".join(lines))
     try:
         module = cst.parse_module(snippet)
-    except Exception:  # what LibCST refuses is not followed; the file is reported where it is linted
+    except (
+        Exception
+    ):  # what LibCST refuses is not followed; the file is reported where it is linted
         return False
     node = module.body[0] if module.body else None
     if not isinstance(node, cst.FunctionDef):

@@ -62,7 +62,9 @@ def bind(m: Machine, function: FunctionValue, args: Arguments) -> dict[str, Valu
         given = []
     if params.star_kwarg is not None:
         left = {key: value for key, value in keywords.items() if not key.startswith("*")}
-        names[params.star_kwarg.name.value] = Mapping(cast("dict[Hashable, Value]", left), args.star)
+        names[params.star_kwarg.name.value] = Mapping(
+            cast("dict[Hashable, Value]", left), args.star
+        )
     return None if given else names
 
 
@@ -179,9 +181,6 @@ def run_alone(m: Machine, function: FunctionValue, receiver: Value | None) -> No
         m.heap.undo(mark)
 
 
-def apply_custom(
-    m: Machine, cls: ClassValue, args: Arguments, node: cst.Call
-) -> Value:
+def apply_custom(m: Machine, cls: ClassValue, args: Arguments, node: cst.Call) -> Value:
     """`Function.apply(...)` of a custom autograd function: a tensor that may have history."""
     return m.unknown(*args.all(), origin=m.site(node))
-

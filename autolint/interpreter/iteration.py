@@ -149,11 +149,11 @@ def holders_of(m: Machine, value: Value, seen: set[int] | None = None) -> tuple[
             found.append(value)
         for item in list(value.attributes.values()):
             inner = resolve(item)
-            if isinstance(inner, Module) or (
-                isinstance(inner, Tensor) and inner.state.parameter is YES
+            if (
+                isinstance(inner, Module)
+                or (isinstance(inner, Tensor) and inner.state.parameter is YES)
+                or item is value.attributes.get("[]")
             ):
-                found.extend(holders_of(m, inner, seen))
-            elif item is value.attributes.get("[]"):
                 found.extend(holders_of(m, inner, seen))
     elif isinstance(value, Parameters):
         found.extend(value.holders)

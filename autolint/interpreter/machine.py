@@ -22,7 +22,7 @@ from autolint.interpreter.unit import Site, Unit
 E = TypeVar("E", bound=Event)
 
 MAX_STEPS = 4_000
-"""Statements and expressions run per root; a root that needs more yields nothing."""
+"""Statements run per root; a root that needs more yields nothing."""
 MAX_DEPTH = 6
 """Followed calls inside each other."""
 MAX_RECURSION = 2
@@ -167,7 +167,7 @@ class Machine:
         return frame.scope_
 
     def step(self) -> None:
-        """Count one statement or expression. Raises BoundReached."""
+        """Count one statement. Raises BoundReached."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise BoundReached

@@ -112,11 +112,7 @@ def _detach(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Valu
 
 
 def _detach_in_place(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
-    state = tensor.state
-    if tensor.tensor is YES:
-        m.change(state, "requires_grad", NO)
-        m.change(state, "leaf", YES)
-        m.change(state, "node", None)
+    m.autograd.detach_(tensor)
     return tensor
 
 
@@ -153,7 +149,10 @@ def _size(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
 
 
 def _retain_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
-    m.change(tensor.state, "retains_grad", YES)
+    state = tensor.state
+    m.change(state, "retains_grad", YES)
+    if state.node is not None and state.leaf is NO:
+        m.change(state.node, "retained", state)
     return NONE
 
 

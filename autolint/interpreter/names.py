@@ -18,10 +18,10 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
+from autolint.interpreter.foreign import class_of_info, function_of_info
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.machine import Frame, Machine
 from autolint.interpreter.objects import FileContext
-from autolint.interpreter.foreign import class_of_info, function_of_info
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -206,5 +206,3 @@ def _any_of(items: tuple[Value, ...]) -> Value:
     if len(items) == 1 or all(item is items[0] for item in items):
         return items[0]
     return Unknown(inputs=tuple(item for item in items if not isinstance(item, Scalar)))
-
-

@@ -86,12 +86,11 @@ def _true(value: Value | None) -> bool:
     return isinstance(found, Scalar) and found.value is True
 
 
+_REDUCED = ("mean", "sum", "batchmean")
 _DIM_NAMES = ("dim", "axis", "dims")
 
 
-def variant(
-    facts: OpFacts, name: str, args: Arguments, given: dict[int, Value]
-) -> OpFacts:
+def variant(facts: OpFacts, name: str, args: Arguments, given: dict[int, Value]) -> OpFacts:
     """The facts for what is known of the arguments."""
     if not facts.variants or args.star:
         return facts
@@ -115,6 +114,8 @@ def variant(
         known = resolve(reduction) if reduction is not None else None
         if isinstance(known, Scalar) and known.value == "none":
             wanted.append("unreduced")
+        elif known is None or (isinstance(known, Scalar) and known.value in _REDUCED):
+            wanted.append("reduced")
     if has_dim(facts, args, given):
         wanted.append("dim")
     elif not isinstance(second, (Tensor, Unknown)):
@@ -242,9 +243,6 @@ def _reduced(
     if isinstance(found, Sequence) and found.items is not None:
         return True, max(rank - len(found.items), 0)
     return True, None
-
-
-_REDUCED = ("mean", "sum", "batchmean", True)
 
 
 def sizes_rank(sizes: list[Value], args: Arguments) -> int | None:
@@ -402,7 +400,9 @@ def _has_size(facts: FactoryFacts, args: Arguments) -> bool:
     if facts.size_at is None:
         return any(isinstance(resolve(value), Sequence) for value in args.positional)
     sizes = args.positional[facts.size_at :]
-    empty = isinstance(first := resolve(sizes[0]), Sequence) and first.items == () if sizes else True
+    empty = (
+        isinstance(first := resolve(sizes[0]), Sequence) and first.items == () if sizes else True
+    )
     return not empty
 
 
@@ -414,9 +414,7 @@ def _lengths(sizes: list[Value], facts: FactoryFacts) -> int | None:
             if found.items is None:
                 return None
             lengths.append(len(found.items))
-        elif isinstance(found, Scalar) and found.kind is Kind.INT:
-            lengths.append(None)
-        elif len(sizes) > 1:
+        elif (isinstance(found, Scalar) and found.kind is Kind.INT) or len(sizes) > 1:
             lengths.append(None)
         else:
             return None  # one unknown size may be a tuple
@@ -436,4 +434,3 @@ def _depth(value: Value) -> int | None:
         inner = _depth(resolve(item)) if item is not None else None
         return None if inner is None else inner + 1
     return None
-

@@ -254,4 +254,3 @@ class _Runner:
             return None
         self._finish(True)
         return receiver
-

@@ -175,9 +175,7 @@ def operate(
         return m.unknown(*(value for _, value in values), origin=site)
     hidden = hidden_node(m, values, site) if unseen and not m.autograd.mode.off else None
     if outputs == 1:
-        result = m.autograd.apply(
-            facts, found, kind, rank, site, unseen=unseen, alias=alias
-        )
+        result = m.autograd.apply(facts, found, kind, rank, site, unseen=unseen, alias=alias)
         _attach(result, hidden, facts)
         return result
     return _several(m, facts, found, kind, rank, site, unseen, hidden, alias)
@@ -500,4 +498,3 @@ def unpacked(m: Machine, value: Value, position: int, node: cst.CSTNode) -> Valu
     if isinstance(found, Unknown):
         return child(m, found, f"[{position}]")
     return names.element(m, value, position)
-

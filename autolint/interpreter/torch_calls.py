@@ -568,7 +568,9 @@ _OUTSIDE: dict[str, Handler] = {
     "functools.partial": _partial,
     "copy.deepcopy": _deepcopy,
     "copy.copy": _deepcopy,
-    "contextlib.nullcontext": lambda m, a, n: Manager(value=a.positional[0] if a.positional else None),
+    "contextlib.nullcontext": lambda m, a, n: Manager(
+        value=a.positional[0] if a.positional else None
+    ),
     "contextlib.suppress": _manager(swallows=True),
     "pytest.raises": _manager(swallows=True, mutes=True),
     "pytest.warns": _manager(),

@@ -55,6 +55,9 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int
         freed=tuple(found.freed),
     )
     m.heap.put(m.facts, "backwards", (*m.facts.get("backwards", ()), (m.loop_key(), site)))
+    for node, sure in found.nodes:
+        if node.retained is not None:
+            reached[node.retained] = sure
     for holder, sure in reached.items():
         graph.reach(m.heap, holder, sure, site)
     graph.free(m.heap, found, _retained(args, keep_at))
@@ -340,4 +343,3 @@ def annotated_object(m: Machine, name: str, site: Site) -> Value | None:
     if library.layer(name) is not None:
         return modules.opaque(site, Grade.ANNOTATED)
     return None
-

@@ -133,4 +133,3 @@ def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, to_none: Tri 
     """Gradients are set to None or zero."""
     for holder in holders:
         graph.clear(m.heap, holder, site, to_none)
-

@@ -16,7 +16,6 @@ import libcst as cst
 import torch
 
 from autolint.autograd.values import NO, YES, Kind, Tensor, Through, describe, resolve
-from autolint.interpreter.roots import analyse
 from autolint.interpreter.events import (
     Backward,
     Event,
@@ -26,6 +25,7 @@ from autolint.interpreter.events import (
 )
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
+from autolint.interpreter.roots import analyse
 from autolint.interpreter.unit import Unit
 from autolint.positions import spans
 from autolint.runtime import observing

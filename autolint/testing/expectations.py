@@ -44,7 +44,7 @@ def mismatches(marks: Iterable[Mark], findings: Iterable[Reported]) -> list[str]
     for mark in claims:
         if mark.word == "expect-missing" and _take(mark, [mark], rest):
             problems.append(f"{mark.path}:{mark.line}: no longer missed, make it expect: {mark}")
-    tolerated = [mark for mark in claims if mark.word == "may"]
+    tolerated = [mark for mark in claims if mark.word in ("may", "or")]
     for finding in rest:
         if not any(_at(mark, finding) for mark in tolerated):
             severity = "[info]" if finding.info else ""

@@ -21,7 +21,8 @@ def mismatches(marks: Iterable[Mark], findings: Iterable[Reported]) -> list[str]
 
     Each mark stands for one finding. `expect` and `expect-wrong` must be met (at their own
     statement, or for `expect` at one that carries `or` with the code), `expect-missing` must not
-    be, `may` takes whatever comes.
+    be. `may` takes whatever comes, and so does `or`: two lines that share the blame may both be
+    reported.
     """
     claims = [mark for mark in marks if isinstance(mark, CodeMark)]
     problems: list[str] = []

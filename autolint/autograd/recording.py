@@ -141,7 +141,7 @@ class Autograd:
         )
 
     def view(self, tensor: Tensor, op: str, kind: Kind, rank: int | None, origin: Origin) -> Tensor:
-        """A view: own state, shared memory. Made under no_grad it keeps the flag but not the graph."""
+        """A view: own state, shared memory. Under no_grad it keeps the flag but not the graph."""
         old = tensor.state
         grad = old.requires_grad & MAYBE if old.inference is YES else old.requires_grad
         state = TensorState(grad, YES, kind, rank, inference=old.inference)

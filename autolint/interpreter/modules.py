@@ -216,7 +216,8 @@ def _call_layer(
         return writes.write(m, first, as_op(facts), [], site, node.args[0].value, "inplace")
     kind = _result_kind(module, facts, values[-len(args.all()) :] if args.all() else [])
     rank = 0 if facts.rank == "0" else None
-    if facts.rank == "same" and isinstance(first, Tensor):
+    # Linear works on the last dimension, whatever the rank of its input: the table cannot say so.
+    if (facts.rank == "same" or module.library == "torch.nn.Linear") and isinstance(first, Tensor):
         rank = first.state.rank
     return tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
 

@@ -291,7 +291,10 @@ def binary(m: Machine, symbol: str, left: Value, right: Value, node: cst.CSTNode
         return m.unknown(left, right, origin=site)
     if symbol == "@":
         return operate(m, facts, values, site, rank=matmul_rank(left, right), ranked=True)
-    return operate(m, facts, values, site)
+    kind = promoted(values) if symbol == "/" else None
+    if kind in (Kind.INT, Kind.BOOL):
+        kind = Kind.FLOAT  # the method can be asked to round, the operator divides truly
+    return operate(m, facts, values, site, kind=kind)
 
 
 def matmul_rank(left: Value, right: Value) -> int | None:
@@ -316,6 +319,8 @@ def _no_tensor(m: Machine, symbol: str, left: Value, right: Value, node: cst.CST
         if symbol == "/" and kind in (Kind.INT, Kind.BOOL):
             kind = Kind.FLOAT
         return _folded(symbol, left, right, kind)
+    if isinstance(left, Parameters) and isinstance(right, Parameters) and symbol == "+":
+        return Parameters(tuple(dict.fromkeys((*left.holders, *right.holders))))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and symbol == "+":
         if left.items is not None and right.items is not None:
             return Sequence((*left.items, *right.items), mutable=left.mutable)
@@ -395,6 +400,9 @@ def subscript(m: Machine, receiver: Value, node: cst.Subscript) -> Value:
         if keys == [None]:
             return Sequence(None, names.element(m, receiver), receiver.mutable)
         return names.element(m, receiver, literal if isinstance(literal, int) else None)
+    if isinstance(receiver, Parameters) and not _is_literal(node):
+        # An index that runs through the list reaches every parameter, one by one.
+        return names.element(m, receiver)
     if isinstance(receiver, Module):
         children = receiver.attributes.get("[]")
         if children is not None:
@@ -410,6 +418,14 @@ def subscript(m: Machine, receiver: Value, node: cst.Subscript) -> Value:
             return child(m, receiver, f"[{literal!r}]")
         return m.unknown(receiver, origin=m.site(node))
     return m.unknown(receiver)
+
+
+def _is_literal(node: cst.Subscript) -> bool:
+    """Whether the index is written out: it picks one element, whatever runs around it."""
+    index = node.slice[0].slice
+    return isinstance(index, cst.Index) and isinstance(
+        index.value, cst.Integer | cst.UnaryOperation
+    )
 
 
 def child(m: Machine, parent: Unknown, key: str) -> Value:

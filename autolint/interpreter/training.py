@@ -293,10 +293,9 @@ def _text(optimizer: Optimizer, site: Site, receiver: cst.CSTNode, node: cst.Cal
 
 
 def clear_module(m: Machine, module: Module, site: Site, none: Tri) -> None:
-    """`module.zero_grad()`: of an unknown module it is not known which parameters it has."""
+    """`module.zero_grad()`. What an optimizer of unknown contents holds may be this module's."""
     writes.clear(m, holders_of(m, module), site, none)
-    if module.grade is not Grade.BUILT or module.open:
-        clear_opaque(m, site)
+    clear_opaque(m, site)
 
 
 def clear_opaque(m: Machine, site: Site) -> None:

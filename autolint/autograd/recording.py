@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from autolint.autograd import graph
 from autolint.autograd.graph import Node, Saved, Stamp
 from autolint.autograd.heap import Heap
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -158,7 +158,8 @@ class Autograd:
         elif grad is not NO:
             state.leaf = NO if grad is YES else MAYBE
             state.node = Node(op, tuple(graph.edge(tensor)), (), origin, self.stamp)
-        self.heap.put(vars(old), "views", (*old.views, view))
+        if old.inference is not YES:
+            self.heap.put(vars(old), "views", (*old.views, view))
         return view
 
     def detached(self, tensor: Tensor, through: Through, origin: Origin) -> Tensor:
@@ -329,17 +330,24 @@ class Autograd:
                 self.heap.put(vars(state), name, now)
             if same is YES:
                 self.heap.put(vars(state), "node", None)
+        for view in tensor.state.views:
+            if view.state.node is None:
+                self.set_requires_grad(view, NO)
 
     def take_data(self, tensor: Tensor, given: Tensor) -> None:
-        """After `tensor.data = given`: what the tensor takes over from the new memory."""
+        """After `tensor.data = given`: what the tensor takes over from the new memory.
+
+        Its gradient keeps the shape it had: a rank that changes is not known any more.
+        """
         new = given.state
-        for other in (tensor, *tensor.state.perhaps):
+        perhaps_this = (view for view in tensor.state.views if tensor in view.state.perhaps)
+        for other in (tensor, *tensor.state.perhaps, *perhaps_this):
             state = other.state
             sure = other is tensor
             kind = state.kind if new.kind is Kind.UNKNOWN else new.kind
             kind = kind if sure else Kind.join(state.kind, kind)
             inference = new.inference if sure else Tri.join(state.inference, new.inference)
-            rank = new.rank if sure or state.rank == new.rank else None
+            rank = new.rank if state.rank == new.rank else None
             for name, fact in (("kind", kind), ("rank", rank), ("inference", inference)):
                 self.heap.put(vars(state), name, fact)
             self.heap.put(vars(state), "dtype", new.dtype if sure else None)
@@ -440,6 +448,8 @@ class Autograd:
     def set_requires_grad(self, tensor: Tensor, value: Tri) -> None:
         """`requires_grad_()` or an assignment to `.requires_grad`."""
         state = tensor.state
+        if tensor.source is not None and not state.cut:
+            value = value | tensor.source.state.requires_grad  # a view also has its base's flag
         for member in state.members:
             if isinstance(member, TensorState):
                 self.heap.put(vars(member), "requires_grad", value)

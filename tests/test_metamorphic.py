@@ -1,5 +1,7 @@
 """Rewriting a fixture mechanically changes neither what the linter says nor what torch does."""
 
+import gc
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +17,15 @@ from .test_fixtures import TORCH
 
 each_rewrite = pytest.mark.parametrize("rewrite", REWRITES)
 each_rule = pytest.mark.parametrize("path", RULES, ids=named)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_collections() -> Iterator[None]:
+    """Looking for cycles among so many tree nodes would take a sixth of the time."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
 
 
 @cache

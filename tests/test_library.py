@@ -6,14 +6,14 @@ import pathlib
 
 import pytest
 
-from autolint.autograd import factories, library, ops
-from autolint.autograd.library import PARAMETERS, LayerFacts
-from autolint.autograd.ops import Alias
+from autolint.autograd import factories, layers, library
+from autolint.autograd.layers import PARAMETERS, LayerFacts
+from autolint.autograd.op_facts import Alias
 from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind
 
 
 def layer(name: str) -> LayerFacts:
-    facts = library.layer(name)
+    facts = layers.layer(name)
     assert facts is not None, name
     return facts
 
@@ -171,8 +171,8 @@ def test_factories() -> None:
 
 
 def test_every_line_can_be_read() -> None:
-    assert len(library._layers()) > 140
-    for name in library._layers():
+    assert len(layers._layers()) > 140
+    for name in layers._layers():
         layer("torch." + name)
     for name in factories._table():
         assert factories._facts(name) is not None
@@ -190,7 +190,7 @@ def test_committed_tables_are_what_torch_gives() -> None:
         pytest.skip("the committed tables are of torch 2.13.0")
     from autolint.runtime import tables
 
-    folder = pathlib.Path(ops.__file__).parent
+    folder = pathlib.Path(library.__file__).parent
     derived = {name: text.splitlines() for name, text in tables.tables(step=5).items()}
     layers = set(derived.pop("layers.csv"))
     assert len(layers) > 30

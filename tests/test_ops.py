@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from autolint.autograd import ops
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.op_facts import EITHER, MANY, VARIANTS, Alias, OpFacts
 from autolint.autograd.values import MAYBE, NO, YES, Kind
 
 
@@ -48,7 +48,7 @@ def test_an_in_place_form_keeps_nothing_of_what_it_wrote() -> None:
 
 def test_joined_variants_are_unsure() -> None:
     joined = known(ops.method("max"))
-    assert joined.outputs == ops.EITHER
+    assert joined.outputs == EITHER
     assert joined.saves_input[0] is YES, "with a second operand that requires grad"
     assert joined.saves_input_first[0] is MAYBE
     assert joined.variant("dim").outputs == 2
@@ -107,7 +107,7 @@ def test_aliases(name: str, alias: Alias) -> None:
 def test_what_gives_no_tensor() -> None:
     for name in ("item", "tolist", "numpy", "size", "dim", "numel", "is_contiguous"):
         assert known(ops.method(name)).outputs == 0, name
-    assert known(ops.method("split")).outputs == ops.MANY
+    assert known(ops.method("split")).outputs == MANY
     assert known(ops.method("topk")).outputs == 2
 
 
@@ -129,7 +129,7 @@ def test_every_line_can_be_read() -> None:
     assert len(names) > 1000
     for name in names:
         facts = known(ops.method(name[1:]) if name[0] == "." else ops.function("torch." + name))
-        assert set(facts.variants) <= set(ops.VARIANTS), name
+        assert set(facts.variants) <= set(VARIANTS), name
         assert len(facts.kinds) == 4, name
 
 

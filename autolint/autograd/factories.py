@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from importlib.resources import files
 
-from autolint.autograd.ops import Alias
+from autolint.autograd.op_facts import Alias
 from autolint.autograd.values import Kind
 
 _KINDS = {"b": Kind.BOOL, "i": Kind.INT, "f": Kind.FLOAT, "c": Kind.COMPLEX}

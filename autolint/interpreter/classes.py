@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from autolint.autograd import graph, library
+from autolint.autograd import graph, layers, library
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -161,7 +161,7 @@ def make(m: Machine, cls: ClassValue, kind: Tri, site: Site) -> Instance | None:
             return value
     own = NO
     for name in external(cls):
-        layer = library.layer(name) if name else None
+        layer = layers.layer(name) if name else None
         if layer is not None and not layer.is_container:
             own = own | layer.has_parameters({})
         elif layer is None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from autolint.autograd import library, ops
 from autolint.autograd.factories import factory_method
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,

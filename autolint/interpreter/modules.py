@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from autolint.autograd import library, ops
-from autolint.autograd.library import LayerFacts
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd import layers, ops
+from autolint.autograd.layers import LayerFacts
+from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -155,7 +155,7 @@ def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> 
             return _call_children(m, module, args, node)
         return _unseen(m, module, args, node)
     if module.library is not None:
-        facts = library.layer(module.library)
+        facts = layers.layer(module.library)
         if facts is not None and not facts.is_container:
             return _call_layer(m, module, facts, args, node)
         if CHILDREN in module.attributes:
@@ -165,7 +165,7 @@ def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> 
 
 def _inherited(cls: ClassValue) -> LayerFacts | None:
     for name in classes.external(cls):
-        facts = library.layer(name) if name else None
+        facts = layers.layer(name) if name else None
         if facts is not None:
             return facts
     return None
@@ -273,7 +273,7 @@ def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None
         return Scalar(kind=Kind.BOOL)
     if name == "module" and CHILDREN not in module.attributes:
         return module  # a wrapper such as DataParallel stands for what it wraps
-    facts = library.layer(module.library) if module.library is not None else None
+    facts = layers.layer(module.library) if module.library is not None else None
     if facts is None and isinstance(module.cls, ClassValue):
         facts = _inherited(module.cls)
     if facts is not None and name in facts.parameter_names and module.own is not NO:

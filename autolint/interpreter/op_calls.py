@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd.factories import FactoryFacts
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,

@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd import ops
 from autolint.autograd.graph import Node, edge
-from autolint.autograd.ops import Alias, OpFacts
+from autolint.autograd.op_facts import EITHER, MANY, Alias, OpFacts
 from autolint.autograd.recording import Operand
 from autolint.autograd.values import (
     MAYBE,
@@ -171,7 +171,7 @@ def operate(
     outputs = facts.outputs
     if outputs == 0:
         return m.unknown(*(value for _, value in values), origin=site)
-    if outputs == ops.EITHER:
+    if outputs == EITHER:
         return m.unknown(*(value for _, value in values), origin=site)
     hidden = hidden_node(m, values, site) if unseen and not m.autograd.mode.off else None
     if outputs == 1:
@@ -196,7 +196,7 @@ def _several(
     grads = [tensor.state.requires_grad for _, tensor in found]
     if not m.autograd.mode.off and (unseen or any(grad is not NO for grad in grads)):
         node = m.autograd.node(facts, found, site)
-    if facts.outputs == ops.MANY:
+    if facts.outputs == MANY:
         item = m.autograd.apply(
             facts, found, kind, rank, site, unseen=unseen, alias=alias, node=node
         )

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from autolint.autograd import library, ops
+from autolint.autograd import layers, library, ops
 from autolint.autograd.factories import factory
+from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -104,7 +105,7 @@ def _torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     mode = library.grad_mode(name)
     if mode is not None:
         return grad_mode(m, name, mode, args)
-    facts = library.layer(name)
+    facts = layers.layer(name)
     if facts is not None:
         return modules.build(m, facts, args, site)
     if library.is_optimizer(name):
@@ -137,7 +138,7 @@ def _torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     return m.unknown(*args.all(), origin=site)
 
 
-def _op(m: Machine, name: str, op: ops.OpFacts, args: Arguments, node: cst.Call) -> Value:
+def _op(m: Machine, name: str, op: OpFacts, args: Arguments, node: cst.Call) -> Value:
     short = name.rpartition(".")[2]
     first = resolve(args.positional[0]) if args.positional else None
     if short in ("reshape", "flatten") and isinstance(first, Tensor):

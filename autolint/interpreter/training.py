@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd import graph, library, ops
+from autolint.autograd import graph, layers, library, ops
 from autolint.autograd.graph import Node, Walk
 from autolint.autograd.values import (
     MAYBE,
@@ -339,6 +339,6 @@ def annotated_object(m: Machine, name: str, site: Site) -> Value | None:
         return Scheduler()
     if library.is_scaler(name):
         return GradScaler()
-    if library.layer(name) is not None:
+    if layers.layer(name) is not None:
         return modules.opaque(site, Grade.ANNOTATED)
     return None

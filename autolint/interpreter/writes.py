@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.ops import OpFacts
+from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.values import (
     MAYBE,
     NO,

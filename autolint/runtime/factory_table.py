@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 import torch
 
-from autolint.runtime.op_seen import KINDS, kind_of, shares_memory
-from autolint.runtime.probe import ERRORS, lookup, parameters_of
+from autolint.runtime.op_names import lookup, parameters_of
+from autolint.runtime.op_seen import ERRORS, KINDS, kind_of, shares_memory
 
 COLUMNS = ("name", "parameters", "kind_of", "kinds", "requires_grad", "rank", "size_at", "alias")
 

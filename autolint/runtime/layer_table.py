@@ -14,8 +14,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 
 from autolint.runtime.layer_samples import LayerSample, module_classes, samples_of, switches
 from autolint.runtime.op_samples import Sample
-from autolint.runtime.op_seen import Call, Seen, observe
-from autolint.runtime.probe import ERRORS
+from autolint.runtime.op_seen import ERRORS, Call, Seen, observe
 
 COLUMNS = (
     "name",
@@ -35,6 +34,8 @@ COLUMNS = (
     "saves_result",
 )
 MAX_CALLS = 6
+FIRST_INPUT = 1
+"""Position in a call; the parameters stand before it."""
 
 
 def build(cls: type[nn.Module], sample: LayerSample, **more: Any) -> nn.Module | None:
@@ -84,7 +85,7 @@ def observe_layer(cls: type[nn.Module], samples: list[LayerSample]) -> dict[str,
             names.append("unreduced" if module.reduction == "none" else "reduced")
         for name in names:
             with contextlib.suppress(*ERRORS):
-                observe(call, found.setdefault(name, Seen()))
+                observe(call, found.setdefault(name, Seen()), rank_of=FIRST_INPUT)
     return found
 
 

@@ -15,6 +15,8 @@ from autolint.runtime.op_samples import Sample
 KINDS = ("bool", "int", "float", "complex")
 MAX_OUTPUTS = 4
 """Results beyond this many are like the ones before them (split, unbind)."""
+ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AttributeError)
+"""What an op raises for a sample that does not suit it or this machine."""
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
@@ -175,8 +177,8 @@ def matrix(saved: dict[tuple[int, int], set[bool]]) -> str:
     )
 
 
-def observe(call: Call, seen: Seen) -> None:
-    """Add to ``seen`` what this call shows.
+def observe(call: Call, seen: Seen, rank_of: int | None = None) -> None:
+    """Add to ``seen`` what this call shows, the rank compared as `observe_rank` has it.
 
     Raises whatever the op raises: the sample does not run on this machine.
     """
@@ -196,7 +198,7 @@ def observe(call: Call, seen: Seen) -> None:
         return
     for grad_at in (floats, []):
         observe_alias(call, call.run(grad_at), seen)
-    observe_rank(call, run, seen)
+    observe_rank(call, run, seen, rank_of)
     for k, out in enumerate(run.results[:MAX_OUTPUTS]):
         if floats:
             seen.differentiable.setdefault(k, set()).add(out.requires_grad)
@@ -228,8 +230,10 @@ def observe_alias(call: Call, run: Run, seen: Seen) -> None:
     seen.alias_of.update(same or view)
 
 
-def observe_rank(call: Call, run: Run, seen: Seen) -> None:
-    ranks = [operand.dim() for operand in run.operands]
+def observe_rank(call: Call, run: Run, seen: Seen, rank_of: int | None) -> None:
+    """Compare the result's rank with that of the operand at a position, or the highest of all."""
+    operands = run.operands if rank_of is None else at(call, run, rank_of)
+    ranks = [operand.dim() for operand in operands]
     out = run.results[0].dim()
     if ranks and max(ranks) > 0:
         seen.rank.add("same" if out == max(ranks) else "0" if out == 0 else "other")

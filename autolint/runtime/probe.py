@@ -19,12 +19,19 @@ import pathlib
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from autolint.runtime.op_names import (
+    METHOD_DIFFERS,
+    inplace_names,
+    lookup,
+    names_of,
+    parameters_of,
+    returns_list,
+)
 from autolint.runtime.op_samples import (
     ARGUMENTS,
     Sample,
@@ -35,14 +42,14 @@ from autolint.runtime.op_samples import (
     takes,
 )
 from autolint.runtime.op_seen import (
+    ERRORS,
     Call,
     Seen,
-    differentiable,
     observe,
     observe_alias,
     observe_kind,
-    tensors,
 )
+from autolint.runtime.op_variants import number_samples, rare_variant, transposed, variants_of
 
 _COLUMNS = (
     "names inplace variant parameters alias alias_of outputs differentiable gradient "
@@ -53,153 +60,14 @@ KIND_DTYPES = (torch.bool, torch.int64, torch.float32, torch.complex64)
 MAX_SAMPLES, MAX_SECONDS = 10, 6.0
 
 
-def lookup(name: str) -> Any:
-    """The object of that dotted name below ``torch``, or None; ``.name`` is a tensor method."""
-    value: Any = torch
-    for part in ("Tensor" + name if name.startswith(".") else name).split("."):
-        value = getattr(value, part, None)
-    return value
-
-
-def parameters_of(name: str) -> tuple[str, ...]:
-    """The parameter names of a function or method, in order."""
-    value = lookup(name)
-    with contextlib.suppress(ValueError, TypeError):
-        found = tuple(inspect.signature(value).parameters)
-        if found and found[0] not in ("args", "_", "input_"):
-            return found
-    plain = schemas_of(name)
-    if not plain:
-        return ()
-
-    def weight(schema: Any) -> int:
-        return sum("Tensor" in str(arg.type) for arg in schema.arguments)
-
-    best = max(plain, key=weight)
-    return tuple("input" if arg.name == "self" else arg.name for arg in best.arguments)
-
-
-NOT_ALIKE = {"embedding", "embedding_bag", "dropout", "batch_norm", "layer_norm", "norm", "bias"}
-"""Names that torch and torch.nn.functional give to functions with other parameters."""
-
-
-METHOD_DIFFERS = {"where", "polygamma"}
-"""Functions whose method takes its operands in another order."""
-
-
-def names_of(name: str, aliases: Iterable[str]) -> list[str]:
-    """Public names under which this op can be called, the name given first."""
-    short = name.split(".")[-1]
-    found = [name] if lookup(name) is not None else []
-    is_method = "." not in name or name.startswith("nn.functional.")
-    candidates = ["." + short] if is_method and name not in METHOD_DIFFERS else []
-    if "." not in name:
-        candidates += ["nn.functional." + name]
-    elif name.startswith("nn.functional.") and short not in NOT_ALIKE:
-        candidates += [short]
-    for alias in aliases:
-        candidates += [
-            alias,
-            alias.replace("special_", "special."),
-            alias.replace("linalg_", "linalg."),
-        ]
-        candidates += ["." + alias] if "." not in alias else []
-    if short in NOT_ALIKE and name in (short, "nn.functional." + short):
-        candidates = [] if name != short else ["." + short]
-    for candidate in candidates:
-        if candidate not in found and lookup(candidate) is not None:
-            found.append(candidate)
-    return found
-
-
-@cache
-def schemas_of(name: str) -> list[Any]:
-    """The operator schemas of that name, those with ``out`` arguments left out."""
-    short = name.removeprefix("nn.functional.").strip(".").replace(".", "_")
-    found = torch._C._jit_get_schemas_for_operator("aten::" + short)
-    return [s for s in found if not any(arg.is_out for arg in s.arguments)]
-
-
-def variants_of(name: str, sample: Sample) -> list[str]:
-    """The variants of `autolint.autograd.ops.VARIANTS` that the arguments of this sample show."""
-    found = []
-    args, kwargs = sample.args, sample.kwargs
-    schemas = schemas_of(name)
-    if any(arg.name == "dim" for s in schemas for arg in s.arguments):
-        if gives_dim(schemas, args, kwargs):
-            found.append("dim")
-        elif len(tensors(args)) < 2:
-            found.append("no_dim")
-    if name in ("div", "divide", "true_divide"):
-        found.append("rounding" if kwargs.get("rounding_mode") else "no_rounding")
-    value = lookup(name)
-    if takes(value, "training"):
-        default = inspect.signature(value).parameters["training"].default
-        if not kwargs.get("training", default):
-            found.append("eval")
-        elif kwargs.get("p") != 0:
-            found.append("train")
-    if takes(value, "reduction"):
-        found.append("unreduced" if kwargs.get("reduction") == "none" else "reduced")
-    return found
-
-
-def rare_variant(name: str, sample: Sample) -> str:
-    """The variant of arguments so rare that the joined line leaves them out, or nothing."""
-    first, second = (*sample.args, None, None)[:2]
-    if name.endswith("matmul") and isinstance(first, torch.Tensor) and tensors([second]):
-        ranks = first.dim(), tensors([second])[0].dim()
-        if name == "__rmatmul__":
-            ranks = ranks[::-1]
-        return "folded" if ranks[0] < ranks[1] and ranks[1] > 2 else ""
-    if "functional.conv" in name and isinstance(sample.kwargs.get("padding"), str):
-        return "padding_name"
-    return "single" if name == "einsum" and len(tensors(first)) == 1 else ""
-
-
-def gives_dim(schemas: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    if kwargs.get("dim") is not None:
-        return True
-    places = {n for s in schemas for n, arg in enumerate(s.arguments) if arg.name == "dim"}
-    return any(
-        isinstance(args[n], (int, tuple, list)) and not isinstance(args[n], bool) and args[n] != ()
-        for n in places
-        if n < len(args)
-    )
-
-
-REFLECTED: dict[str, Callable[[torch.Tensor], Any]] = {
-    "add": lambda x: 2.5 + x,
-    "sub": lambda x: 2.5 - x,
-    "mul": lambda x: 2.5 * x,
-    "div": lambda x: 2.5 / x,
-    "pow": lambda x: 2.5**x,
-    "floor_divide": lambda x: 2.5 // x,
-    "remainder": lambda x: 2.5 % x,
-}
-
-
-def number_samples(name: str, sample: Sample) -> Iterator[tuple[list[str], Sample]]:
-    """The same call with a number in place of its second tensor, or of its first one."""
-    args = sample.args
-    if two_tensors(sample) and not sample.kwargs and differentiable(args[1]):
-        yield ["number"], Sample(sample.function, (args[0], 2.5), {})
-        if name in REFLECTED:
-            yield ["reflected"], Sample(REFLECTED[name], (args[0],), {})
-
-
-def two_tensors(sample: Sample) -> bool:
-    return len(sample.args) == 2 and all(isinstance(arg, torch.Tensor) for arg in sample.args)
-
-
 def probe_opinfo(op: Any, found: dict[str, Seen], parameters: tuple[str, ...]) -> None:
     """Observe the samples of one OpInfo, adding to what other OpInfos of that name showed."""
     dtypes = set(op.dtypes)
     preferred = (torch.float32, torch.float64, torch.complex64, torch.int64, torch.bool)
     dtype = next((d for d in preferred if d in dtypes), None)
-    stop = time.time() + MAX_SECONDS
+    stop = time.process_time() + MAX_SECONDS  # a busy machine must not see fewer samples
     for sample in opinfo_samples(op, dtype, MAX_SAMPLES) if dtype is not None else ():
-        if time.time() > stop:
+        if time.process_time() > stop:
             break
         if sample.kwargs.get("inplace"):
             continue
@@ -211,8 +79,8 @@ def probe_opinfo(op: Any, found: dict[str, Seen], parameters: tuple[str, ...]) -
         variants = variants_of(op.name, sample)
         numbers = list(number_samples(op.name, sample))
         try_to_observe(sample, parameters, found, variants + (["tensor"] if numbers else []))
-        for names, other in numbers:
-            try_to_observe(other, parameters, found, names)
+        for name, other in numbers:
+            try_to_observe(other, parameters, found, [name])
         if takes(lookup(op.name), "training"):
             other = sample._replace(kwargs={**sample.kwargs, "training": False})
             try_to_observe(other, parameters, found, variants_of(op.name, other))
@@ -223,21 +91,10 @@ def probe_opinfo(op: Any, found: dict[str, Seen], parameters: tuple[str, ...]) -
                     observe_alias(call, call.run(call.float_positions()), found[name])
     for kind in KIND_DTYPES:
         for sample in opinfo_samples(op, kind, 4) if kind in dtypes else ():
-            with contextlib.suppress(*ERRORS):
-                for name in ["", *variants_of(op.name, sample)]:
-                    observe_kind(sample, found.setdefault(name, Seen()))
-
-
-def transposed(sample: Sample) -> Iterator[Sample]:
-    """The same call on the same values in another order of memory."""
-    first = sample.args[0] if sample.args else None
-    if isinstance(first, torch.Tensor) and first.dim() >= 2:
-        turned = first.detach().mT.contiguous().mT
-        yield Sample(sample.function, (turned, *sample.args[1:]), sample.kwargs)
-
-
-ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, AttributeError)
-"""What an op raises for a sample that does not suit it or this machine."""
+            calls = [(name, sample) for name in ["", *variants_of(op.name, sample)]]
+            for name, call_of_kind in [*calls, *number_samples(op.name, sample)]:
+                with contextlib.suppress(*ERRORS):
+                    observe_kind(call_of_kind, found.setdefault(name, Seen()))
 
 
 def try_to_observe(
@@ -298,15 +155,6 @@ def rows_of(
                 "parameters": " ".join(parameters),
                 **row,
             }
-
-
-def returns_list(name: str) -> bool:
-    returns = [str(s.returns[0].type) for s in schemas_of(name) if s.returns]
-    return "List[Tensor]" in returns
-
-
-def inplace_names(names: list[str]) -> list[str]:
-    return [name + "_" for name in names if lookup(name + "_") is not None]
 
 
 _SKIP = (

@@ -21,7 +21,7 @@ from autolint.autograd.values import (
 from autolint.interpreter.foreign import class_of_info, function_of_info
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.machine import Frame, Machine
-from autolint.interpreter.objects import FileContext
+from autolint.interpreter.objects import FileContext, Imported
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -34,16 +34,23 @@ def read(m: Machine, name: str) -> Value:
         while frame is not None:
             value = frame.names.get(name)
             if value is not None:
-                return value
+                return _known(m, frame.names, name, value)
             frame = frame.closure
     context = m.frame.context
     value = context.globals.get(name)
     if value is not None:
-        return value
+        return _known(m, context.globals, name, value)
     value = _from_index(m, context, name)
     if value is None:
         value = Qualified("builtins." + name) if name in _BUILTINS else Unknown(name)
     m.heap.put(context.globals, name, value)
+    return value
+
+
+def _known(m: Machine, names: dict[str, Value], name: str, value: Value) -> Value:
+    if type(value) is Imported:
+        value = _found(m, value)
+        m.heap.put(names, name, value)
     return value
 
 
@@ -121,10 +128,10 @@ def run_import(m: Machine, node: cst.Import) -> None:
         if alias.asname is not None:
             target = alias.asname.name
             if isinstance(target, cst.Name):
-                bind(m, target.value, _module(m, full, 0))
+                bind(m, target.value, _imported(m, full, None, 0))
         else:
             top = full.partition(".")[0]
-            bind(m, top, _module(m, top, 0))
+            bind(m, top, _imported(m, top, None, 0))
 
 
 def run_import_from(m: Machine, node: cst.ImportFrom) -> None:
@@ -133,40 +140,34 @@ def run_import_from(m: Machine, node: cst.ImportFrom) -> None:
         return
     level = len(node.relative)
     module = dotted(node.module)
-    index = _file(m, module, level)
     for alias in node.names:
-        name = dotted(alias.name)
         target = alias.asname.name if alias.asname is not None else alias.name
-        if not isinstance(target, cst.Name):
-            continue
-        if index is not None:
-            bind(m, target.value, member(m, ModuleFile(index), name))
-        elif level:
-            bind(m, target.value, _submodule(m, module, name, level))
-        else:
-            found = _file(m, f"{module}.{name}", 0) if not _well_known(module) else None
-            value = ModuleFile(found) if found is not None else Qualified(f"{module}.{name}")
-            bind(m, target.value, value)
+        if isinstance(target, cst.Name):
+            bind(m, target.value, _imported(m, module, dotted(alias.name), level))
 
 
-def _well_known(module: str) -> bool:
-    return module.partition(".")[0] in ("torch", "numpy", "math", "typing", "functools", "autolint")
+_WELL_KNOWN = frozenset({"torch", "numpy", "math", "typing", "functools", "autolint"})
 
 
-def _submodule(m: Machine, module: str, name: str, level: int) -> Value:
-    index = _file(m, f"{module}.{name}" if module else name, level)
-    return Unknown(name) if index is None else ModuleFile(index)
+def _imported(m: Machine, module: str, name: str | None, level: int) -> Value:
+    """What an import binds: files of the project are looked for when the name is first read."""
+    if not level and module.partition(".")[0] in _WELL_KNOWN:
+        return Qualified(module if name is None else f"{module}.{name}")
+    return Imported(m.frame.context.index, module, name, level)
 
 
-def _file(m: Machine, module: str, level: int) -> FileIndex | None:
-    if not level and _well_known(module):
-        return None
-    return m.project.module(m.frame.context.index, module, level)
-
-
-def _module(m: Machine, full: str, level: int) -> Value:
-    index = _file(m, full, level)
-    return Qualified(full) if index is None else ModuleFile(index)
+def _found(m: Machine, value: Imported) -> Value:
+    """The thing that an import stands for."""
+    index = m.project.module(value.importer, value.module, value.level)
+    if value.name is None:
+        return Qualified(value.module) if index is None else ModuleFile(index)
+    if index is not None:
+        return member(m, ModuleFile(index), value.name)
+    inner = f"{value.module}.{value.name}" if value.module else value.name
+    file = m.project.module(value.importer, inner, value.level)
+    if file is not None:
+        return ModuleFile(file)
+    return Unknown(value.name) if value.level else Qualified(inner)
 
 
 # ---------------------------------------------------------------------- unpacking

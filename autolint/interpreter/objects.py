@@ -82,6 +82,16 @@ class MethodOf(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Imported(Value):
+    """What an import statement bound, before anybody asked for it; `name` is None for a module."""
+
+    importer: FileIndex
+    module: str
+    name: str | None
+    level: int
+
+
+@dataclass(eq=False, slots=True)
 class DtypeOf(Value):
     """The dtype of a tensor, as a value."""
 

@@ -48,10 +48,8 @@ def mismatches(marks: Iterable[Mark], findings: Iterable[Reported]) -> list[str]
     tolerated = [mark for mark in claims if mark.word in ("may", "or")]
     for finding in rest:
         if not any(_at(mark, finding) for mark in tolerated):
-            severity = "[info]" if finding.info else ""
-            problems.append(
-                f"{finding.path}:{finding.line}: not expected: {finding.code}{severity} {finding.message}"
-            )
+            seen = f"{finding.code}{'[info]' if finding.info else ''} {finding.message}"
+            problems.append(f"{finding.path}:{finding.line}: not expected: {seen}")
     return problems
 
 

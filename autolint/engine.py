@@ -89,7 +89,7 @@ class Engine:
         wanted = frozenset(event for rule in rules for event in rule.checks)
         index = index_file(source.path, tree)
         self._project.add(index, tree)
-        if not has_roots(index, wanted):
+        if not has_roots(index, self._project, wanted):
             return []
         unit = Unit(source.path, parse_concrete(source.text, tree))
         collector = Collector(rules, unit)

@@ -3,6 +3,7 @@
 Each event carries where it happens, under which grad mode, in which loops and under which tests, and
 in which function, reached by which calls. `triggers` are the names of which at least one must occur in
 a function (or in what it calls) for the event to be possible there: the screen runs no other function.
+Where `company` is not empty, one of these must occur as well, there or in a function that it calls.
 """
 
 from __future__ import annotations
@@ -25,7 +26,33 @@ from autolint.autograd.values import (
     Value,
     Word,
 )
+from autolint.interpreter.index import AUGMENTED, COMPARED, IN_PLACE, ITEM_STORED
 from autolint.interpreter.unit import Site
+
+
+WRITING = frozenset(
+    {IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace", "fill", "sort", "put", "copyto", "putmask"}
+)
+"""Names of what writes memory."""
+
+WHOLE_NUMBERS = frozenset(
+    {COMPARED, "tensor", "arange", "full", "randint", "randperm", "zeros_like", "ones_like"}
+    | {
+        "full_like",
+        "empty_like",
+        "new_tensor",
+        "new_full",
+        "as_tensor",
+        "from_numpy",
+        "long",
+        "int",
+    }
+    | {"bool", "short", "byte", "char", "int8", "int16", "int32", "int64", "uint8", "LongTensor"}
+    | {"IntTensor", "ByteTensor", "BoolTensor", "argmax", "argmin", "argsort", "nonzero", "one_hot"}
+    | {"topk", "sort", "max", "min", "isnan", "eq", "ne", "gt", "lt", "ge", "le", "bincount"}
+    | {"tril_indices", "triu_indices", "unique", "round", "histc", "bucketize", "searchsorted"}
+)
+"""Names of what makes tensors of integers or booleans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +96,7 @@ class Event:
     """What all events have."""
 
     triggers: ClassVar[frozenset[str]] = frozenset()
+    company: ClassVar[frozenset[str]] = frozenset()
 
     site: Site
     scope: Scope
@@ -107,7 +135,8 @@ class InPlaceWrite(Event):
     `target_text` is the target as written. `result_used`: the write's value is used.
     """
 
-    triggers = frozenset({"data", "detach", "detach_", "numpy"})
+    triggers = frozenset({"data", "detach", "detach_", "numpy", "asarray"})
+    company = WRITING
 
     target: Tensor
     base: Tensor
@@ -128,6 +157,7 @@ class SourceUsed(Event):
     """
 
     triggers = InPlaceWrite.triggers
+    company = WRITING
 
     tensor: Tensor
     write: InPlaceWrite
@@ -168,7 +198,7 @@ class DataRebind(Event):
     `value_parameter` is the tensor whose memory is shared from now on (weight tying), if any.
     """
 
-    triggers = frozenset({"data"})
+    triggers = frozenset({"data="})
 
     target: Tensor
     value: Value
@@ -197,6 +227,7 @@ class OptimizerStep(Event):
     """
 
     triggers = frozenset({"step"})
+    company = frozenset({"backward"})
 
     optimizer: Optimizer
     optimizer_text: str
@@ -214,7 +245,8 @@ class RequiresGradSet(Event):
     where the tensor was made; `factory` the qualified name of the factory that made it, if known.
     """
 
-    triggers = frozenset({"requires_grad", "requires_grad_", "Parameter"})
+    triggers = frozenset({"requires_grad", "requires_grad_", "Parameter", "requires_grad="})
+    company = WHOLE_NUMBERS
 
     tensor: Tensor
     kind: Kind

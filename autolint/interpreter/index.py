@@ -11,6 +11,10 @@ AUGMENTED = "+="
 """Stands in `names` for any augmented assignment."""
 ITEM_STORED = "[]="
 """Stands in `names` for a store into a subscript."""
+COMPARED = "=="
+"""Stands in `names` for a comparison of values."""
+IN_PLACE = "_()"
+"""Stands in `names` for the call of a method whose name ends with an underscore."""
 UNKNOWN_BASE = "?"
 """Stands in `ClassInfo.bases` for a base that is not a dotted name, such as a call."""
 
@@ -48,7 +52,9 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED` and `ITEM_STORED` stand for statements that have no name of their own.
+    `AUGMENTED`, `ITEM_STORED`, `COMPARED` and `IN_PLACE` stand for what has no name of its own,
+    `data=` for a store to an attribute of that name. A decorator that switches recording off is not
+    among them: what it covers is never recorded.
     """
     is_generator: bool
     is_async: bool

@@ -15,6 +15,8 @@ from autolint.interpreter.ast_names import dotted, is_false, is_true, last_name
 from autolint.interpreter.grad_off import calls_under, turns_recording_off
 from autolint.interpreter.index import (
     AUGMENTED,
+    COMPARED,
+    IN_PLACE,
     ITEM_STORED,
     UNKNOWN_BASE,
     ClassInfo,
@@ -112,6 +114,8 @@ class _Builder:
         name = function.attr if isinstance(function, ast.Attribute) else last_name(function)
         if name in _RECORDING_CALLS and self._records(name, node):
             scope.records = True
+        if name is not None and name[-1:] == "_" and name[-2:] != "__":
+            scope.names.add(IN_PLACE)
         for keyword in node.keywords:
             if keyword.arg is not None:
                 scope.names.add(keyword.arg)
@@ -141,7 +145,8 @@ class _Builder:
         self._scan(node.decorator_list, scope)
         self._scan([*node.args.defaults, *(d for d in node.args.kw_defaults if d)], scope)
         for decorator in node.decorator_list:
-            self._scan([decorator], inner)
+            if not turns_recording_off(decorator):
+                self._scan([decorator], inner)
         self._scan(node.body, inner)
         self._switched(node.body, inner)
         if any(map(turns_recording_off, node.decorator_list)):
@@ -231,19 +236,24 @@ class _Builder:
                 scope.names.add(ITEM_STORED)
             elif isinstance(target, (ast.Tuple, ast.List)):
                 self._unpacked(target, scope)
-            elif (
-                isinstance(target, ast.Attribute)
-                and target.attr == "requires_grad"
-                and node.value is not None
-                and not is_false(node.value)
-            ):
-                scope.records = True
+            elif isinstance(target, ast.Attribute):
+                scope.names.add(target.attr + "=")
+                value = node.value
+                if target.attr == "requires_grad" and value is not None and not is_false(value):
+                    scope.records = True
+        return False
+
+    def _compare(self, node: ast.Compare, scope: _Scope) -> bool:
+        if any(not isinstance(op, _IDENTITY) for op in node.ops):
+            scope.names.add(COMPARED)
         return False
 
     def _unpacked(self, target: ast.Tuple | ast.List, scope: _Scope) -> None:
         for part in target.elts:
             if isinstance(part, ast.Subscript):
                 scope.names.add(ITEM_STORED)
+            elif isinstance(part, ast.Attribute):
+                scope.names.add(part.attr + "=")
             elif isinstance(part, ast.Name) and scope.owner is not None:
                 scope.owner.class_attributes.add(part.id)
 
@@ -311,6 +321,8 @@ class _Builder:
 _RECORDING_CALLS = frozenset({"backward", "grad", "step", "requires_grad_"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "lazy_property"})
 # A handler's node is of the class that it is listed under.
+_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
 _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.Call: _Builder._call,
     ast.FunctionDef: _Builder._function,
@@ -319,6 +331,7 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.With: _Builder._with,
     ast.AsyncWith: _Builder._with,
     ast.Expr: _Builder._expression,
+    ast.Compare: _Builder._compare,
     ast.Assign: _Builder._assign,
     ast.AnnAssign: _Builder._assign,
     ast.AugAssign: _Builder._augmented,

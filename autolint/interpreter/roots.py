@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from autolint.autograd.values import GradMode, Instance, Value
+from autolint.autograd.values import GradMode, Instance, Tri, Value
 from autolint.interpreter import calls, classes, flow, functions
-from autolint.interpreter.events import Event, ModuleBuilt
-from autolint.interpreter.index import FileIndex, FunctionInfo
+from autolint.interpreter.events import Event
+from autolint.interpreter.index import FileIndex
 from autolint.interpreter.machine import BoundReached, Frame, Machine, Sink
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
 from autolint.interpreter.project import Project
+from autolint.interpreter.screen import Screen
 from autolint.interpreter.unit import Unit
 
 
@@ -24,22 +25,10 @@ class FileAnalysis:
     not_followed: int
 
 
-def triggers(wanted: frozenset[type[Event]]) -> frozenset[str]:
-    """The names of which one must occur for any of these events to be possible."""
-    return frozenset(name for event in wanted for name in event.triggers)
-
-
-def has_roots(index: FileIndex, wanted: frozenset[type[Event]]) -> bool:
+def has_roots(index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> bool:
     """Whether anything in a file can give one of these events."""
-    names = triggers(wanted)
-    if index.module_level_names & names:
-        return True
-    builds = ModuleBuilt in wanted
-    return bool(rooted(index, names, builds)) or (builds and _builds_modules(index))
-
-
-def _builds_modules(index: FileIndex) -> bool:
-    return any("__init__" in cls.methods for cls in index.classes.values())
+    screen = Screen(index, project, wanted)
+    return screen.possible(index.module_level_names) or bool(screen.rooted()) or screen.builds()
 
 
 def analyse(unit: Unit, index: FileIndex, project: Project, sink: Sink) -> FileAnalysis:
@@ -66,46 +55,6 @@ def _called_names(index: FileIndex) -> frozenset[str]:
     return frozenset(found)
 
 
-_TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
-_CALLER_LEVELS = 2
-_FACTORIES = frozenset(
-    {"tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "rand", "randn", "empty"}
-)
-
-
-def _hands_tensors_to_classes(index: FileIndex, info: FunctionInfo) -> bool:
-    """Whether a function makes tensors and objects: a module may get its plain tensors so."""
-    if not info.names & _FACTORIES:
-        return False
-    return any(
-        name[:1].isupper() and (name in index.classes or name in index.imports)
-        for name in info.names
-    )
-
-
-def rooted(index: FileIndex, names: frozenset[str], builds: bool) -> frozenset[str]:
-    """Qualified names of the functions that hold a trigger, and of those of the file that call them.
-
-    Calls are seen by bare name, two levels up: a loop around a helper that steps an optimizer holds no
-    trigger itself. Names that every class has would lead to everything.
-    """
-    chosen = {
-        info.qualname: info
-        for info in index.all_functions
-        if info.names & names or (builds and _hands_tensors_to_classes(index, info))
-    }
-    fresh = list(chosen.values())
-    for _ in range(_CALLER_LEVELS):
-        called = {info.name for info in fresh} - _TOO_COMMON
-        fresh = [
-            info
-            for info in index.all_functions
-            if info.qualname not in chosen and info.names & called
-        ]
-        chosen.update((info.qualname, info) for info in fresh)
-    return frozenset(chosen)
-
-
 class _Runner:
     """The roots of one file, one after the other."""
 
@@ -113,7 +62,9 @@ class _Runner:
         self.m = machine
         self.context = context
         self.unit = unit
-        self.rooted = rooted(context.index, machine.triggers, ModuleBuilt in machine.wanted)
+        screen = Screen(context.index, machine.project, machine.wanted)
+        self.rooted = screen.rooted()
+        self.builds = screen.builds()
         self.roots = 0
         self.not_followed = 0
 
@@ -222,14 +173,15 @@ class _Runner:
             for f in members
             if f.name != "__init__" and (f.name in called) is late and self._is_root(f)
         ]
-        builds = late and ModuleBuilt in m.wanted and "__init__" in cls.namespace
+        rooted = f"{cls.qualname}.__init__" in self.rooted
+        builds = late and (self.builds or rooted) and "__init__" in cls.namespace
         if not wanted and not builds:
             return
         init = classes.lookup(cls, "__init__")
         seen = isinstance(init, FunctionValue) and id(init.node) in m.followed
         if not wanted and seen:
             return
-        if not wanted and classes.is_module(cls).value == 0:
+        if not wanted and not rooted and classes.is_module(cls) is Tri.NO:
             return
         receiver = self._receiver(cls)
         for function in wanted:

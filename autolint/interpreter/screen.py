@@ -1,0 +1,108 @@
+"""The screen: which functions of a file are worth running, by the names that occur in them.
+
+It looks at the `ast` index only, so a file without such a function is never parsed by LibCST.
+"""
+
+from __future__ import annotations
+
+from autolint.interpreter.events import Event, ModuleBuilt
+from autolint.interpreter.index import FileIndex, FunctionInfo
+from autolint.interpreter.project import Project
+
+_TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
+"""Names that every class has: following them would lead to everything."""
+_CALLER_LEVELS = 2
+_FACTORIES = frozenset(
+    {"tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "rand", "randn", "empty"}
+    | {"Tensor", "FloatTensor", "from_numpy", "as_tensor", "logspace", "randperm", "randint"}
+    | {"hann_window", "hamming_window", "meshgrid", "tril", "triu", "one_hot", "kaiser_window"}
+)
+"""Names of what makes the tensors that classes keep."""
+_OPTIMIZERS = frozenset({"optimizer", "optim", "opt", "optimizers", "SGD", "Adam", "AdamW"})
+
+
+class Screen:
+    """The functions of one file that can lead to one of the wanted events."""
+
+    def __init__(
+        self, index: FileIndex, project: Project, wanted: frozenset[type[Event]]
+    ) -> None:
+        self._index = index
+        self._project = project
+        self._needs = {(event.triggers, event.company) for event in wanted}
+        self._builds = ModuleBuilt in wanted
+        self._called: dict[str, frozenset[str]] = {}
+
+    def possible(self, names: frozenset[str]) -> bool:
+        """Whether code with these names, and what it calls in the file, can give a wanted event."""
+        wider: frozenset[str] | None = None
+        for triggers, company in self._needs:
+            if names.isdisjoint(triggers):
+                continue
+            if not company or not names.isdisjoint(company):
+                return True
+            wider = self._with_callees(names) if wider is None else wider
+            if not wider.isdisjoint(company):
+                return True
+        return False
+
+    def _with_callees(self, names: frozenset[str]) -> frozenset[str]:
+        if not self._called:
+            for info in self._index.all_functions:
+                self._called[info.name] = self._called.get(info.name, frozenset()) | info.names
+        callees = [self._called[name] for name in names if name in self._called]
+        return names.union(*callees)
+
+    def builds(self) -> bool:
+        """Whether a class of the file may keep tensors that its own methods make."""
+        return self._builds and any(
+            "__init__" in cls.methods
+            and any(not info.names.isdisjoint(_FACTORIES) for info in cls.methods.values())
+            for cls in self._index.classes.values()
+        )
+
+    def rooted(self) -> frozenset[str]:
+        """Qualified names of the functions that can give an event, and of their callers in the file.
+
+        Calls are seen by bare name, two levels up: a loop around a helper that steps an optimizer
+        holds no trigger itself.
+        """
+        functions = self._index.all_functions
+        chosen = {
+            info.qualname: info
+            for info in functions
+            if self.possible(info.names)
+            or (self._builds and self._hands_tensors(info))
+            or self._hands_optimizer(info)
+        }
+        fresh = list(chosen.values())
+        for _ in range(_CALLER_LEVELS):
+            called = {info.name for info in fresh} - _TOO_COMMON
+            fresh = [
+                info
+                for info in functions
+                if info.qualname not in chosen and not info.names.isdisjoint(called)
+            ]
+            chosen.update((info.qualname, info) for info in fresh)
+        return frozenset(chosen)
+
+    def _hands_optimizer(self, info: FunctionInfo) -> bool:
+        """Whether a function with an optimizer calls one of another file that can give an event."""
+        if info.names.isdisjoint(_OPTIMIZERS):
+            return False
+        for name in info.names:
+            if name in self._index.imports and name[:1].islower():
+                found = self._project.resolve(self._index, name)
+                if isinstance(found, FunctionInfo) and self.possible(found.names):
+                    return True
+        return False
+
+    def _hands_tensors(self, info: FunctionInfo) -> bool:
+        """Whether a function makes tensors and objects: a module may get its plain tensors so."""
+        if info.names.isdisjoint(_FACTORIES) or info.name == "__init__":
+            return False
+        index = self._index
+        return any(
+            name[:1].isupper() and (name in index.classes or name in index.imports)
+            for name in info.names
+        )

@@ -76,6 +76,20 @@ def test_kinds() -> None:
     assert known(ops.method("long")).result_kind([Kind.FLOAT]) is Kind.INT
 
 
+def test_kinds_with_a_number() -> None:
+    for symbol in ("/", "//", "%", "**", "+"):
+        plain, reflected = ops.operator(symbol), ops.operator(symbol, reflected=True)
+        for facts in (known(plain).variant("number"), known(reflected)):
+            exact = Kind.FLOAT if symbol == "/" else Kind.INT
+            assert facts.result_kind([Kind.INT, Kind.INT]) is exact, symbol
+            assert facts.result_kind([Kind.INT, Kind.FLOAT]) is Kind.FLOAT, symbol
+            assert facts.result_kind([Kind.FLOAT, Kind.INT]) is Kind.FLOAT, symbol
+    asked = known(ops.method("div"))
+    assert asked.result_kind([Kind.INT, Kind.INT]) is Kind.UNKNOWN
+    assert asked.variant("number").result_kind([Kind.INT, Kind.INT]) is Kind.FLOAT
+    assert asked.variant("rounding").result_kind([Kind.INT, Kind.INT]) is Kind.INT
+
+
 def test_index_kinds() -> None:
     index = known(ops.method("__getitem__"))
     assert index.alias == Alias.VIEW | Alias.FRESH

@@ -99,7 +99,7 @@ _OPERATORS = {
     "+": "add",
     "-": "sub",
     "*": "mul",
-    "/": "div",
+    "/": "true_divide",
     "//": "floor_divide",
     "%": "remainder",
     "**": "pow",

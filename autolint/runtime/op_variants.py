@@ -15,7 +15,7 @@ from autolint.runtime.op_seen import kind_of, tensors
 
 
 def variants_of(name: str, sample: Sample) -> list[str]:
-    """The variants of `autolint.autograd.op_facts.VARIANTS` that the arguments of this sample show."""
+    """The variants of `op_facts.VARIANTS` that the arguments of this sample show."""
     found = []
     args, kwargs = sample.args, sample.kwargs
     schemas = schemas_of(name)

@@ -20,7 +20,9 @@ Good:
 
 Not reported: objects whose `.data` is no tensor.
 
-Fix: `with torch.no_grad():` and `copy_` (offered, since `copy_` keeps shape, dtype and device).
+Fix: where memory is shared, the parameter itself for an attribute of a module, else `copy_` under
+`torch.no_grad()` (both offered). None for style: `copy_` keeps shape, dtype and device, and a graph
+that saved a view of the old storage, which is intact now, would notice it.
 """
 
 from __future__ import annotations
@@ -29,9 +31,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from autolint.api import Because, DataRebind, Edit, Finding, Fix, Rule, Severity, Tri
+from autolint.api import Backward, Because, DataRebind, Edit, Finding, Fix, GradMode, Rule, Severity, Tri
 
 RULE = Rule(__name__, __doc__, code="AG118", severity=Severity.WARNING)
+
+_MOVES = frozenset({"to", "type", "type_as", "cuda", "cpu", "half", "float", "double", "bfloat16"})
+_VIEWS = frozenset(
+    {"t", "transpose", "permute", "view", "reshape", "flatten", "squeeze", "unsqueeze", "expand"}
+    | {"chunk", "split", "narrow", "select"}
+)
 
 
 @RULE.on(DataRebind)
@@ -40,26 +48,15 @@ def check(rebind: DataRebind) -> Iterator[Finding]:
     target, name = rebind.target, rebind.target_text.removesuffix(".data")
     if target.tensor is not Tri.YES:
         return  # `.data` of anything but a tensor is an attribute like any other.
-    saved = tuple(
-        Because(by.origin, f"saved for backward by `{by.operation}`")
-        for by in rebind.saved_by
-        if by.sure is Tri.YES and by.origin is not None
-    )
-    because: tuple[Because, ...] = ()
-    fix = _copy(rebind, name)
+    fix: Fix | None = None
     severity = Severity.WARNING
     if rebind.ties is not None:
         message = "shares memory with another tensor from here on, but not its gradient"
         advice = "copy the values, or assign the parameter itself to tie them"
-        fix = _tie(rebind, name) or fix
-    elif any(by.sure is Tri.YES for by in rebind.saved_by):
-        message = "gets other values, which backward uses without notice"
-        advice = "replace them after backward"
-        because, fix = saved, None
+        fix = _tie(rebind, name) or _copy(rebind, name)
     elif target.state.leaf is Tri.NO and target.state.requires_grad is Tri.YES:
         message = "has a history, and its gradient ignores the new values"
         advice = "use an out-of-place operation"
-        fix = None
     else:
         message = "gets another storage, hidden from autograd"
         advice = "use copy_ under torch.no_grad()"
@@ -67,11 +64,30 @@ def check(rebind: DataRebind) -> Iterator[Finding]:
     yield Finding(
         rebind.site,
         f"`{name}` {message}; {advice}",
-        because=because,
         fix=fix,
         severity=severity,
         fault=rebind.site,
     )
+
+
+@RULE.on(Backward)
+def check_backward(backward: Backward) -> Iterator[Finding]:
+    """A backward needs a tensor that got another storage since it was saved."""
+    for stale in backward.stale:
+        rebind = stale.write
+        if not isinstance(rebind, DataRebind) or rebind.target.tensor is not Tri.YES:
+            continue  # Changed in another way: AG102, AG104.
+        name = rebind.target_text.removesuffix(".data")
+        origin = stale.origin
+        saved = [Because(origin, f"saved for backward by `{stale.operation}`")] if origin else []
+        yield Finding(
+            rebind.site,
+            f"`{name}` gets other values, which backward uses without notice; "
+            "replace them after backward",
+            because=(*saved, Because(backward.site, "needed here")),
+            fault=rebind.site,
+            scope=rebind.scope,
+        )
 
 
 def _assigned(rebind: DataRebind) -> tuple[cst.Assign, cst.Attribute] | None:
@@ -92,12 +108,28 @@ def _copy(rebind: DataRebind, name: str) -> Fix | None:
     if found is None:
         return None
     small, _ = found
-    value = rebind.site.unit.module.code_for_node(small.value)
+    if _changes_form(small.value):
+        return None
+    module = rebind.site.unit.module
+    text = f"{name}.copy_({module.code_for_node(small.value)})"
+    if rebind.mode is GradMode.OFF and not rebind.scope.calls:
+        # Off in this very function: a caller's mode would say nothing about the other callers.
+        return Fix("copy the values", (Edit("replace", small, text),), safe=False)
     edits = (
         Edit("insert_before", rebind.site.statement, "with torch.no_grad():"),
-        Edit("replace", small, f"    {name}.copy_({value})"),
+        Edit("replace", small, module.default_indent + text),
     )
     return Fix("copy the values under no_grad", edits, safe=False, imports=("import torch",))
+
+
+def _changes_form(value: cst.CSTNode) -> bool:
+    """Whether a value may differ from the tensor in shape, dtype or device, which copy_ keeps."""
+    if isinstance(value, cst.Call):
+        if not isinstance(value.func, cst.Attribute) or value.func.attr.value in _MOVES | _VIEWS:
+            return True  # Of a function by bare name nothing is known.
+    elif isinstance(value, cst.Subscript) and not isinstance(value.value, cst.Name):
+        return True  # A part of a tensor, if not an item of a dictionary.
+    return any(_changes_form(child) for child in value.children)
 
 
 def _tie(rebind: DataRebind, name: str) -> Fix | None:

@@ -282,8 +282,9 @@ def rebind_data(
     ties: Tensor | None = None
     if isinstance(given, Tensor) and given.through in (Through.DATA, Through.DETACH):
         base = given.base
-        if base.state is not tensor.state and base.storage is given.storage:
-            ties = base
+        both_live = base.grade is Grade.BUILT and tensor.grade is Grade.BUILT
+        if base.state is not tensor.state and base.storage is given.storage and both_live:
+            ties = base if writes.parameter(base) is not NO else None
     event = m.emit(
         DataRebind,
         site,

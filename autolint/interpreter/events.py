@@ -172,6 +172,7 @@ class StaleSaved:
 
     saved: Saved
     operation: str
+    origin: Site | None
     write: InPlaceWrite | DataRebind | None
     through: Through
 
@@ -195,7 +196,7 @@ class Backward(Event):
 class DataRebind(Event):
     """`x.data = y`: another storage is put under a tensor.
 
-    `value_parameter` is the tensor whose memory is shared from now on (weight tying), if any.
+    `ties` is the parameter whose memory is shared from now on, if both are known to live on.
     """
 
     triggers = frozenset({"data="})

@@ -302,6 +302,8 @@ def _wrapped(
     made = m.unknown(first, origin=m.site(node))
     tensor = m.autograd.vague(m.site(node), Grade.BUILT)
     tensor.state.kind = methods.dtype_of(args.get(1, "dtype") or Unknown())[0]
+    device = args.keywords.get("device")
+    tensor.state.placed = device is not None and not _is_none(device)
     tensor.state.parameter = NO
     m.change(made, "refined", tensor)
     return made

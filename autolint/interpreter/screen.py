@@ -21,6 +21,13 @@ _FACTORIES = frozenset(
 _OPTIMIZERS = frozenset({"optimizer", "optim", "opt", "optimizers", "SGD", "Adam", "AdamW"})
 
 
+def _called_as(info: FunctionInfo) -> str:
+    """The bare name by which a function is called: a constructor by that of its class."""
+    if info.name == "__init__" and info.class_name is not None:
+        return info.class_name.rpartition(".")[2]
+    return info.name
+
+
 class Screen:
     """The functions of one file that can lead to one of the wanted events."""
 
@@ -33,24 +40,30 @@ class Screen:
         self._builds = ModuleBuilt in wanted
         self._called: dict[str, frozenset[str]] = {}
 
-    def possible(self, names: frozenset[str]) -> bool:
-        """Whether code with these names, and what it calls in the file, can give a wanted event."""
+    def possible(self, names: frozenset[str], owner: str | None = None) -> bool:
+        """Whether code with these names, and what it calls in the file, can give a wanted event.
+
+        Of a method of the class `owner`, what the constructor makes counts as well.
+        """
         wider: frozenset[str] | None = None
         for triggers, company in self._needs:
             if names.isdisjoint(triggers):
                 continue
             if not company or not names.isdisjoint(company):
                 return True
-            wider = self._with_callees(names) if wider is None else wider
+            wider = self._with_callees(names, owner) if wider is None else wider
             if not wider.isdisjoint(company):
                 return True
         return False
 
-    def _with_callees(self, names: frozenset[str]) -> frozenset[str]:
+    def _with_callees(self, names: frozenset[str], owner: str | None) -> frozenset[str]:
         if not self._called:
             for info in self._index.all_functions:
                 self._called[info.name] = self._called.get(info.name, frozenset()) | info.names
         callees = [self._called[name] for name in names if name in self._called]
+        cls = self._index.classes.get(owner) if owner is not None else None
+        if cls is not None and "__init__" in cls.methods:
+            callees.append(cls.methods["__init__"].names)
         return names.union(*callees)
 
     def builds(self) -> bool:
@@ -71,13 +84,13 @@ class Screen:
         chosen = {
             info.qualname: info
             for info in functions
-            if self.possible(info.names)
+            if self.possible(info.names, info.class_name)
             or (self._builds and self._hands_tensors(info))
             or self._hands_optimizer(info)
         }
         fresh = list(chosen.values())
         for _ in range(_CALLER_LEVELS):
-            called = {info.name for info in fresh} - _TOO_COMMON
+            called = {_called_as(info) for info in fresh} - _TOO_COMMON
             fresh = [
                 info
                 for info in functions

@@ -66,7 +66,7 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int
 
 def _stale(found: Walk) -> tuple[StaleSaved, ...]:
     return tuple(
-        StaleSaved(saved, node.operation, write.event, write.through)
+        StaleSaved(saved, node.operation, node.origin, write.event, write.through)
         for node, saved, write in found.stale
     )
 

@@ -1,0 +1,201 @@
+"""Steps, aliases made under no_grad, and modules, as events."""
+
+from __future__ import annotations
+
+import pytest
+
+from autolint.autograd.values import YES, Word, describe
+from autolint.interpreter.class_facts import ClassFacts
+from autolint.interpreter.events import (
+    ModuleBuilt,
+    OffAliasUsed,
+    OptimizerStep,
+)
+
+from .running import line, run
+
+W = "w = torch.ones(2, requires_grad=True)\n"
+LOSS = "(w * w).sum().backward()\n"
+SGD = W + "optimizer = torch.optim.SGD([w], lr=0.1)\n"
+
+
+def words(event: OptimizerStep) -> list[set[Word]]:
+    return [set(each.words) for each in event.sets]
+
+
+# ---------------------------------------------------------------------- steps
+
+
+def test_a_step_in_a_loop_without_a_clear() -> None:
+    program = f"for i in range(99):\n    {LOSS}    optimizer.step()"
+    first, second = run(SGD + program).of(OptimizerStep)
+    assert (words(first), words(second)) == ([{Word.FRESH}], [{Word.STALE}])
+    assert first.sets[0].stale_at is None
+    assert second.sets[0].stale_at is not None
+    assert second.backward_site is not None
+    assert line(second.sets[0].stale_at) == line(second.backward_site) == 4
+    for event in (first, second):
+        assert (line(event.site), event.optimizer_text) == (5, "optimizer")
+        assert (event.backwards_in_loop, event.optimizers_in_loop) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("", Word.NONE),
+        (LOSS, Word.FRESH),
+        (LOSS + "optimizer.step()\n", Word.USED),
+        (LOSS + "optimizer.step()\n" + LOSS, Word.STALE),
+        (LOSS + "optimizer.step()\noptimizer.zero_grad()\n" + LOSS, Word.FRESH),
+        (LOSS + "optimizer.zero_grad()\n", Word.DROPPED),
+        (LOSS + "w.grad = None\n", Word.DROPPED),
+        (LOSS + "x = w.grad\noptimizer.zero_grad()\n", Word.NONE),
+        (LOSS + "w.grad = torch.ones(2)\n", Word.UNKNOWN),
+        (LOSS + "w.grad *= 2\n", Word.UNKNOWN),
+        (LOSS + "track(optimizer)\n", Word.UNKNOWN),
+    ],
+)
+def test_the_state_of_gradients_at_a_step(before: str, word: Word) -> None:
+    last = run(SGD + before + "optimizer.step()").of(OptimizerStep)[-1]
+    assert words(last) == [{word}]
+
+
+def test_gradients_that_a_branch_filled_are_in_two_states() -> None:
+    event = run(SGD + f"if c():\n    {LOSS}optimizer.step()").one(OptimizerStep)
+    assert words(event) == [{Word.NONE, Word.FRESH}]
+
+
+def test_a_step_after_a_clear_tells_where_it_was() -> None:
+    event = run(SGD + LOSS + "optimizer.zero_grad()\noptimizer.step()").one(OptimizerStep)
+    assert event.sets[0].dropped_at is not None
+    assert line(event.sets[0].dropped_at) == 4
+
+
+def test_optimizers_that_step_in_one_loop_are_counted() -> None:
+    program = (
+        "other = torch.optim.SGD([w], lr=0.1)\nfor i in range(99):\n"
+        f"    {LOSS}    optimizer.step()\n    {LOSS}    other.step()"
+    )
+    found = run(SGD + program).of(OptimizerStep)
+    counted = [
+        (event.optimizer_text, event.backwards_in_loop, event.optimizers_in_loop) for event in found
+    ]
+    assert counted[:2] == [("optimizer", 1, 1), ("other", 2, 2)]
+
+
+def test_a_step_through_a_scaler_names_the_optimizer() -> None:
+    event = run(SGD + "scaler = torch.amp.GradScaler()\nscaler.step(optimizer)").one(OptimizerStep)
+    assert (event.optimizer_text, line(event.site)) == ("optimizer", 4)
+
+
+def test_at_the_entry_of_a_method_nothing_is_known_of_gradients() -> None:
+    program = """
+    class Trainer:
+        def __init__(self):
+            self.w = torch.ones(2, requires_grad=True)
+            self.optimizer = torch.optim.SGD([self.w], lr=0.1)
+        def fit(self):
+            self.optimizer.step()
+            self.optimizer.step()
+            self.w.sum().backward()
+    """
+    first, second = run(program).of(OptimizerStep)
+    assert (words(first), words(second)) == ([{Word.UNKNOWN}], [{Word.USED}])
+    assert first.scope.qualname == "Trainer.fit"
+
+
+def test_no_step() -> None:
+    program = "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\ns.step()\nenv.step(3)"
+    assert run(SGD + program).of(OptimizerStep) == []
+
+
+# ---------------------------------------------------------------------- aliases
+
+
+@pytest.mark.parametrize(
+    ("make", "use", "view", "how"),
+    [
+        ("v = w.view(2)", "y = v * 2", True, "operation"),
+        ("v = w", "y = v * 2", False, "operation"),
+        ("v = w.sum(0, keepdim=True).view(1) if 0 else w[0]", "v.backward()", True, "backward"),
+    ],
+)
+def test_an_alias_made_under_no_grad_is_used(make: str, use: str, view: bool, how: str) -> None:
+    event = run(W + f"with torch.no_grad():\n    {make}\n{use}").one(OffAliasUsed)
+    assert (line(event.site), line(event.made)) == (4, 3)
+    assert (event.alias.view, event.alias.name, event.target_text) == (view, "v", "v")
+    assert event.how == how
+    assert describe(event.tensor).startswith("tensor grad leaf float")
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        "with torch.no_grad():\n    v = w.view(2)\n    y = v * 2",
+        "with torch.no_grad():\n    v = w.clone()\ny = v * 2",
+        "with torch.no_grad():\n    v = w.detach().view(2)\ny = v * 2",
+        "v = w.view(2)\ny = v * 2",
+        "x = torch.ones(2)\nwith torch.no_grad():\n    v = x.view(2)\ny = v * 2",
+        "with torch.no_grad():\n    v = w.view(2)\nwith torch.no_grad():\n    y = v + 1",
+    ],
+)
+def test_no_alias_is_used_as_if_it_were_detached(quiet: str) -> None:
+    assert run(W + quiet).of(OffAliasUsed) == []
+
+
+# ---------------------------------------------------------------------- modules
+
+MODULE = """
+class Net(nn.Module):
+    def __init__(self, device):
+        super().__init__()
+        self.scale = torch.ones(2)
+        self.scale = torch.zeros(2, 2)
+        self.placed = torch.ones(2, device=device)
+        self.register_buffer("table", torch.ones(2))
+        self.layer = nn.Linear(2, 2)
+        self.size = 3
+    def forward(self, x):
+        return self.layer(x) * self.scale
+"""
+
+
+def test_a_module_is_built() -> None:
+    event = run(MODULE.strip("\n") + "\nnet = Net('cpu')").one(ModuleBuilt)
+    assert (line(event.site), event.class_name) == (12, "Net")
+    scale, placed = event.tensors
+    assert (scale.name, scale.assignments, scale.initialised, scale.placed) == (
+        "scale",
+        2,
+        True,
+        False,
+    )
+    assert describe(scale.tensor) == "tensor no-grad leaf float rank=2"
+    assert (line(scale.site), scale.scope.qualname) == (4, "Net.__init__")
+    assert (placed.name, placed.assignments, placed.placed) == ("placed", 1, True)
+    assert isinstance(event.facts(), ClassFacts)
+
+
+def test_a_module_that_nobody_builds_is_built_once() -> None:
+    event = run(MODULE.strip("\n")).one(ModuleBuilt)
+    assert [stored.name for stored in event.tensors] == ["scale", "placed"]
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        MODULE.replace("(nn.Module)", "").replace("super().__init__()", "pass"),
+        "class Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.w = nn.Parameter(torch.ones(2))\nNet()",
+        "net = nn.Linear(2, 2)",
+    ],
+)
+def test_no_module_with_plain_tensors(quiet: str) -> None:
+    found = run(quiet.strip("\n")).of(ModuleBuilt)
+    plain = [
+        stored.name
+        for event in found
+        for stored in event.tensors
+        if stored.tensor.state.parameter is not YES
+    ]
+    assert plain == []

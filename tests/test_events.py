@@ -1,0 +1,280 @@
+"""Each event: a small program that gives it, with its fields, and one that must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from autolint.autograd.values import (
+    MAYBE,
+    NO,
+    YES,
+    Kind,
+    Through,
+    Tri,
+    describe,
+)
+from autolint.interpreter.events import (
+    Backward,
+    DataRebind,
+    Event,
+    InPlaceWrite,
+    ModuleBuilt,
+    OffAliasUsed,
+    OptimizerStep,
+    RequiresGradSet,
+    Revealed,
+    SavedBy,
+    SourceUsed,
+)
+
+from .running import EVERY_EVENT, line, run
+
+W = "w = torch.ones(2, requires_grad=True)\n"
+
+
+def saving(found: tuple[SavedBy, ...]) -> set[tuple[str, int, Tri]]:
+    """Operation, line and certainty of those that saved a value."""
+    return {
+        (each.operation, line(each.origin), each.sure) for each in found if each.origin is not None
+    }
+
+
+def test_every_event_is_tested_here() -> None:
+    tested = {
+        Backward,
+        DataRebind,
+        InPlaceWrite,
+        ModuleBuilt,
+        OffAliasUsed,
+        OptimizerStep,
+        RequiresGradSet,
+        Revealed,
+        SourceUsed,
+    }
+    assert tested == EVERY_EVENT
+
+
+@pytest.mark.parametrize("kind", sorted(EVERY_EVENT, key=str))
+def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
+    """A program full of events tells a sink only what it asked for."""
+    program = W + (
+        "optimizer = torch.optim.SGD([w], lr=0.1)\n"
+        "with torch.no_grad():\n    v = w.view(2)\n"
+        "w.data.mul_(2)\nw.data = torch.zeros(2)\n(v * w).sum().backward()\noptimizer.step()\n"
+        "reveal(w)\n"
+        "class M(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
+        "M()\n"
+    )
+    assert {type(event) for event in run(program, kind).events} == {kind}
+
+
+# ---------------------------------------------------------------------- writes
+
+
+@pytest.mark.parametrize(
+    ("write", "through", "target", "operation"),
+    [
+        ("w.data.mul_(2)", Through.DATA, "w.data", "mul_"),
+        ("w.detach().mul_(2)", Through.DETACH, "w.detach()", "mul_"),
+        ("w.data += 1", Through.DATA, "w.data", "+="),
+        ("w.data[0] = 1", Through.DATA, "w.data", "[...] ="),
+    ],
+)
+def test_a_write_through_an_alias(
+    write: str, through: Through, target: str, operation: str
+) -> None:
+    event = run(W + "y = (w * w).sum()\n" + write).one(InPlaceWrite)
+    assert line(event.site) == 3
+    assert (event.through, event.target_text) == (through, target)
+    assert event.operation == operation
+    assert describe(event.target) == "tensor no-grad leaf float rank=1"
+    assert describe(event.base) == "tensor grad leaf float rank=1"
+    assert saving(event.saved_by) == {(".mul", 2, YES)}
+    assert event.parameter is NO
+
+
+def test_a_write_through_numpy() -> None:
+    event = run(W + "y = w.exp()\na = y.detach().numpy()\na += 1").one(InPlaceWrite)
+    assert (line(event.site), event.through, event.target_text) == (4, Through.NUMPY, "a")
+    assert saving(event.saved_by) == {(".exp", 2, YES)}
+
+
+def test_a_write_tells_where_the_alias_was_made() -> None:
+    event = run(W + "d = w.data\n\nd.add_(1)").one(InPlaceWrite)
+    assert event.made is not None
+    assert (line(event.site), line(event.made), event.made.text) == (4, 2, "w.data")
+    assert event.saved_by == ()
+
+
+def test_a_write_to_a_parameter_of_a_module() -> None:
+    event = run("m = nn.Linear(2, 2)\nm.weight.data.zero_()").one(InPlaceWrite)
+    assert (event.parameter, event.target_text) == (YES, "m.weight.data")
+
+
+@pytest.mark.parametrize(
+    ("between", "sure"),
+    [
+        ("y.backward()", None),
+        ("y.backward(retain_graph=True)", YES),
+        ("c() and y.backward()", None),
+    ],
+)
+def test_what_a_freed_graph_saved_is_not_counted(between: str, sure: Tri | None) -> None:
+    event = run(W + f"y = (w * w).sum()\n{between}\nw.data.add_(1)").one(InPlaceWrite)
+    certain = {found for *_, found in saving(event.saved_by)}
+    assert (YES in certain) is (sure is YES)
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        "w.add_(1)",  # autograd sees it
+        "with torch.no_grad():\n    w.add_(1)",
+        "w.data.add(1)",  # not in place
+        "w.clone().data.shape",
+        "a = w.detach().clone()\nb = a + 1",
+    ],
+)
+def test_no_write_through_an_alias(quiet: str) -> None:
+    assert run(W + quiet).of(InPlaceWrite) == []
+
+
+def test_the_source_of_a_written_alias_is_used() -> None:
+    found = run(
+        W + "y = w.exp()\ny.detach().zero_()\nz = y * 2\nu = y * 3", SourceUsed, InPlaceWrite
+    )
+    event = found.one(SourceUsed)
+    assert line(event.site) == 4
+    assert event.write is found.one(InPlaceWrite)
+    assert describe(event.tensor) == "tensor grad non-leaf float rank=1"
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        "y.detach().zero_()",  # never used
+        "y.detach().zero_()\nwith torch.no_grad():\n    z = y * 2",
+        "y.clone().detach().zero_()\nz = y * 2",  # other memory
+        "y.detach().zero_()\ny = w.exp()\nz = y * 2",  # another tensor of that name
+    ],
+)
+def test_no_use_of_what_was_written(quiet: str) -> None:
+    assert run(W + "y = w.exp()\n" + quiet).of(SourceUsed) == []
+
+
+# ---------------------------------------------------------------------- backward
+
+
+def test_a_backward_over_a_good_graph() -> None:
+    event = run(W + "y = (w * w).sum()\ny.backward()").one(Backward)
+    assert (line(event.site), event.stale, event.freed) == (3, (), ())
+    assert describe(event.loss) == "tensor grad non-leaf float rank=0"
+
+
+@pytest.mark.parametrize(
+    ("change", "through"),
+    [
+        ("w.data.mul_(2)", Through.DATA),
+        ("w.detach().mul_(2)", Through.DETACH),
+        ("w.detach().numpy()[0] = 1", Through.NUMPY),
+    ],
+)
+def test_a_backward_meets_a_changed_value(change: str, through: Through) -> None:
+    found = run(W + f"y = (w * w).sum()\n{change}\ny.backward()", Backward, InPlaceWrite)
+    event = found.one(Backward)
+    assert {(each.operation, each.through) for each in event.stale} == {(".mul", through)}
+    assert all(each.write is found.one(InPlaceWrite) for each in event.stale)
+
+
+def test_a_backward_meets_other_memory() -> None:
+    found = run(W + "y = (w * w).sum()\nw.data = torch.zeros(2)\ny.backward()")
+    assert {each.through for each in found.one(Backward).stale} == {Through.DATA}
+    assert all(each.write is found.one(DataRebind) for each in found.one(Backward).stale)
+
+
+def test_a_second_backward_meets_freed_nodes() -> None:
+    first, second = run(W + "y = (w * w).sum()\ny.backward()\ny.backward()").of(Backward)
+    assert first.freed == ()
+    assert [(node.operation, line(node.origin)) for node in second.freed] == [(".mul", 2)]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "y = (w * w).sum()\ny.backward(retain_graph=True)\ny.backward()",
+        "y = (w * w).sum()\ny.backward()\ny = (w * w).sum()\ny.backward()",
+        "y = (w + 1).sum()\ny.backward()\ny.backward()",  # saves nothing
+        "y = (w + 1).sum()\nw.data.mul_(2)\ny.backward()",
+        "y = (w * w).sum()\nif c():\n    y.backward()\ny.backward()",
+        "w.data.mul_(2)\ny = (w * w).sum()\ny.backward()",
+    ],
+)
+def test_a_backward_that_meets_nothing_wrong(program: str) -> None:
+    for event in run(W + program).of(Backward):
+        assert (event.stale, event.freed) == ((), ())
+
+
+def test_no_backward() -> None:
+    assert run(W + "torch.autograd.grad((w * w).sum(), w)").of(Backward) == []
+    assert run("def backward():\n    pass\nbackward()").of(Backward) == []
+
+
+# ---------------------------------------------------------------------- other memory
+
+
+def test_a_rebind_of_data() -> None:
+    event = run(W + "y = (w * w).sum()\nw.data = torch.zeros(3, 3)").one(DataRebind)
+    assert (line(event.site), event.target_text, event.ties) == (3, "w", None)
+    assert describe(event.target).startswith("tensor grad leaf float")
+    assert describe(event.value) == "tensor no-grad leaf float rank=2"
+    assert saving(event.saved_by) == {(".mul", 2, YES)}
+    assert event.parameter is NO
+
+
+def test_a_rebind_that_ties_two_weights() -> None:
+    text = "a, b = nn.Linear(2, 2), nn.Linear(2, 2)\na.weight.data = b.weight.data"
+    event = run(text).one(DataRebind)
+    assert (event.target_text, event.parameter) == ("a.weight", YES)
+    assert event.ties is not None
+    assert describe(event.ties) == "tensor grad leaf float"
+
+
+@pytest.mark.parametrize("quiet", ["w.data[:] = 0", "x = w.data", "box.data = 3"])
+def test_no_rebind(quiet: str) -> None:
+    assert run(W + quiet).of(DataRebind) == []
+
+
+# ---------------------------------------------------------------------- flags
+
+
+@pytest.mark.parametrize(
+    ("program", "how", "value", "target"),
+    [
+        ("n.requires_grad_()", "method", YES, "n"),
+        ("n.requires_grad_(False)", "method", NO, "n"),
+        ("n.requires_grad_(c())", "method", MAYBE, "n"),
+        ("n.requires_grad = True", "attribute", YES, "n"),
+        ("nn.Parameter(n)", "parameter", YES, "n"),
+        ("nn.Parameter(n, requires_grad=False)", "parameter", NO, "n"),
+    ],
+)
+def test_a_tensor_is_asked_to_require_grad(program: str, how: str, value: Tri, target: str) -> None:
+    event = run(f"n = torch.ones(2, dtype=torch.int64)\n{program}").one(RequiresGradSet)
+    assert line(event.site) == 2
+    assert (event.how, event.value, event.target_text) == (how, value, target)
+    assert event.kind is Kind.INT
+    assert event.made is not None
+    assert line(event.made) == 1
+
+
+def test_a_factory_is_asked_to_require_grad() -> None:
+    event = run("w = torch.arange(3, requires_grad=True)").one(RequiresGradSet)
+    assert (event.how, event.value, event.kind) == ("keyword", YES, Kind.INT)
+
+
+@pytest.mark.parametrize(
+    "quiet", ["torch.ones(2)", "n = torch.ones(2).requires_grad", "nn.Linear(1, 1)"]
+)
+def test_nothing_is_asked_to_require_grad(quiet: str) -> None:
+    assert run(quiet).of(RequiresGradSet) == []

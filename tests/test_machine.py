@@ -219,6 +219,18 @@ def test_inner_modes_end_where_outer_ones_go_on() -> None:
     assert run(program, Revealed).said() == [NO_GRAD, GRAD, NO_GRAD, NO_GRAD]
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        "for i in x:\n    torch.set_grad_enabled(False)\n    y = w * 2",
+        "def f():\n    torch.set_grad_enabled(False)\nf()",
+        "with open('x'):\n    torch.set_grad_enabled(False)",
+    ],
+)
+def test_a_mode_that_a_statement_sets_ends_with_its_iteration_call_or_block(block: str) -> None:
+    assert run(W + block + "\nreveal(w * 2)", Revealed).said() == [GRAD]
+
+
 @pytest.mark.xfail(strict=True, reason="branch: a mode that one arm switches is put back")
 def test_a_mode_that_only_one_branch_switches_is_open() -> None:
     program = W + "if c():\n    torch.set_grad_enabled(False)\nreveal(w * 2)"

@@ -149,8 +149,8 @@ def _faults(rule: Rule) -> Iterator[str]:
     if not rule.checks:
         yield "subscribes to no event"
     for event in rule.checks:
-        if not (isinstance(event, type) and issubclass(event, Event) and event.triggers):
-            yield f"subscribes to {event!r}, which is no event with triggers"
+        if not (isinstance(event, type) and issubclass(event, Event)):
+            yield f"subscribes to {event!r}, which is no event"
     yield from _page_faults(rule.page)
 
 

@@ -228,8 +228,7 @@ def follow_checked(
     m: Machine, function: FunctionValue, args: Arguments, node: cst.CSTNode
 ) -> Value | None:
     """The same; None if the function is not followed."""
-    receiver = args.positional[0] if args.positional else None
-    if not _may_follow(m, function, receiver):
+    if not _may_follow(m, function, args):
         return None
     bound = functions.bind(m, function, args)
     return None if bound is None else run_function(m, function, bound, node)
@@ -244,7 +243,7 @@ def follow_unknown(
     return run_function(m, function, functions.unknown_arguments(m, function, receiver), node)
 
 
-def _may_follow(m: Machine, function: FunctionValue, receiver: Value | None) -> bool:
+def _may_follow(m: Machine, function: FunctionValue, args: Arguments) -> bool:
     if m.depth >= MAX_DEPTH:
         return False
     running = 0
@@ -255,7 +254,7 @@ def _may_follow(m: Machine, function: FunctionValue, receiver: Value | None) -> 
         frame = frame.caller
     if running >= MAX_RECURSION:
         return False
-    if function.context.foreign and not functions.worth_following(m, function, receiver):
+    if function.context.foreign and not functions.worth_following(m, function, args):
         return False
     return foreign.load(m, function)
 

@@ -29,7 +29,6 @@ from autolint.autograd.values import (
 from autolint.interpreter.index import AUGMENTED, COMPARED, IN_PLACE, ITEM_STORED
 from autolint.interpreter.unit import Site
 
-
 WRITING = frozenset(
     {IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace", "fill", "sort", "put", "copyto", "putmask"}
 )
@@ -297,8 +296,6 @@ class ModuleBuilt(Event):
     `facts` (computed when asked) answers what the class does with an attribute: see
     `class_facts.ClassFacts`.
     """
-
-    triggers = frozenset({"__init__"})
 
     module: Module
     class_name: str

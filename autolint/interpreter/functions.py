@@ -12,8 +12,10 @@ from autolint.autograd.values import (
     GradMode,
     Instance,
     Mapping,
+    Module,
     Scalar,
     Sequence,
+    Tensor,
     Unknown,
     Value,
     resolve,
@@ -26,6 +28,8 @@ from autolint.interpreter.objects import (
     ClassValue,
     FunctionValue,
 )
+from autolint.interpreter.screen import FACTORIES
+from autolint.interpreter.tensors import behind
 
 
 def with_mode(function: FunctionValue, mode: GradMode) -> FunctionValue:
@@ -117,12 +121,13 @@ def unknown_arguments(
     return names
 
 
-def worth_following(m: Machine, function: FunctionValue, receiver: Value | None) -> bool:
+def worth_following(m: Machine, function: FunctionValue, args: Arguments) -> bool:
     """Whether a function of another file is followed: one level, and only if it holds a trigger.
 
     A function of this file that holds one counts as a trigger: a method of a base in another file may
     call what a class of this file overrides. Of an object, all constructors of its bases are run.
     """
+    receiver = args.positional[0] if args.positional else None
     above = m.frame.function
     if function.name == "__init__" and above is not None and above.name == "__init__":
         if receiver is m.frame.names.get(_first_parameter(above)):
@@ -137,7 +142,13 @@ def worth_following(m: Machine, function: FunctionValue, receiver: Value | None)
             return False
         running = running.caller
     info = function.info
-    return info is not None and bool(info.names & m.local_triggers)
+    if info is None:
+        return False
+    if function.name == "__init__" and isinstance(receiver, Module):
+        tensors_given = any(isinstance(t, Tensor) for v in args.all()[1:] for t in behind(v, 8))
+        if tensors_given or not info.names.isdisjoint(FACTORIES):
+            return True
+    return not info.names.isdisjoint(m.local_triggers)
 
 
 def _first_parameter(function: FunctionValue) -> str:

@@ -6,13 +6,13 @@ It looks at the `ast` index only, so a file without such a function is never par
 from __future__ import annotations
 
 from autolint.interpreter.events import Event, ModuleBuilt
-from autolint.interpreter.index import FileIndex, FunctionInfo
+from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
 
 _TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
 """Names that every class has: following them would lead to everything."""
 _CALLER_LEVELS = 2
-_FACTORIES = frozenset(
+FACTORIES = frozenset(
     {"tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "rand", "randn", "empty"}
     | {"Tensor", "FloatTensor", "from_numpy", "as_tensor", "logspace", "randperm", "randint"}
     | {"hann_window", "hamming_window", "meshgrid", "tril", "triu", "one_hot", "kaiser_window"}
@@ -26,6 +26,15 @@ def _called_as(info: FunctionInfo) -> str:
     if info.name == "__init__" and info.class_name is not None:
         return info.class_name.rpartition(".")[2]
     return info.name
+
+
+def _makes_tensors(cls: ClassInfo) -> bool:
+    """Whether the constructor of a class, or a method that it calls, may make a tensor."""
+    init = cls.methods.get("__init__")
+    if init is None:
+        return False
+    run = [init, *(method for name, method in cls.methods.items() if name in init.names)]
+    return any(not method.names.isdisjoint(FACTORIES) for method in run)
 
 
 class Screen:
@@ -68,11 +77,7 @@ class Screen:
 
     def builds(self) -> bool:
         """Whether a class of the file may keep tensors that its own methods make."""
-        return self._builds and any(
-            "__init__" in cls.methods
-            and any(not info.names.isdisjoint(_FACTORIES) for info in cls.methods.values())
-            for cls in self._index.classes.values()
-        )
+        return self._builds and any(map(_makes_tensors, self._index.classes.values()))
 
     def rooted(self) -> frozenset[str]:
         """Qualified names of the functions that can give an event, and of their callers in the file.
@@ -112,7 +117,7 @@ class Screen:
 
     def _hands_tensors(self, info: FunctionInfo) -> bool:
         """Whether a function makes tensors and objects: a module may get its plain tensors so."""
-        if info.names.isdisjoint(_FACTORIES) or info.name == "__init__":
+        if info.names.isdisjoint(FACTORIES) or info.name == "__init__":
             return False
         index = self._index
         return any(

@@ -118,6 +118,11 @@ class Registry:
         self._by_name[entry.name] = entry
 
 
+def _is_event(value: object) -> bool:
+    """Whether a rule of foreign making subscribes to something that is emitted."""
+    return isinstance(value, type) and issubclass(value, Event)
+
+
 def _pack(pack: str, package_name: str) -> Iterator[Rule]:
     """Import the rule modules of one pack."""
     package = _imported(pack, package_name)
@@ -149,7 +154,7 @@ def _faults(rule: Rule) -> Iterator[str]:
     if not rule.checks:
         yield "subscribes to no event"
     for event in rule.checks:
-        if not (isinstance(event, type) and issubclass(event, Event)):
+        if not _is_event(event):
             yield f"subscribes to {event!r}, which is no event"
     yield from _page_faults(rule.page)
 

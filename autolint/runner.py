@@ -36,6 +36,10 @@ class Fixing(enum.Enum):
     ALL = "all"
 
 
+_COLLECT_AFTER = 1_500_000
+"""Bytes of source after which what only cycles keep alive is looked for."""
+
+
 class Runner:
     """Runs the engine over files and gathers the outcome."""
 
@@ -66,8 +70,12 @@ class Runner:
         # Trees are freed by reference counts; looking for cycles among their nodes costs a tenth.
         gc.disable()
         try:
+            seen = 0
             for done, file in enumerate(files, 1):
-                self._read_and_check(file)
+                seen += self._read_and_check(file)
+                if seen > _COLLECT_AFTER:
+                    gc.collect()  # functions and their closures are cycles
+                    seen = 0
                 if progress is not None:
                     progress(done, len(files))
         finally:
@@ -77,15 +85,17 @@ class Runner:
         self.outcome.findings.sort(key=lambda each: each.order)
         return self.outcome
 
-    def _read_and_check(self, file: File) -> None:
+    def _read_and_check(self, file: File) -> int:
+        """Check a file of the disk; its size."""
         try:
             with open(file.path, "rb") as stream:
                 raw = stream.read()
         except OSError as error:
             reason = error.strerror or str(error)
             self.outcome.problems.append(Problem(file.path, f"file cannot be read: {reason}"))
-            return
+            return 0
         self._check(file, raw)
+        return len(raw)
 
     def _check(self, file: File, raw: bytes) -> None:
         selection = self._selection(file)

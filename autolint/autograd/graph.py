@@ -230,12 +230,11 @@ def step(heap: Heap, holder: GradHolder) -> None:
 
 def clear(heap: Heap, holder: GradHolder, origin: Origin, to_none: Tri = YES) -> None:
     """The gradients of a set are set to None (`to_none`) or zero."""
-    fresh = Word.NONE if holder.read else Word.DROPPED
-    words = frozenset(
-        fresh if word in (Word.FRESH, Word.STALE, Word.DROPPED) else Word.NONE
-        for word in holder.words
-    )
-    if fresh in words and fresh is Word.DROPPED:
+    after = {Word.STALE: Word.DROPPED}
+    if not holder.read:
+        after[Word.FRESH] = Word.DROPPED
+    words = frozenset(after.get(word, Word.NONE) for word in holder.words)
+    if Word.DROPPED in words:
         heap.put(vars(holder), "dropped_at", origin)
     heap.put(vars(holder), "words", words)
     if to_none is not NO and holder.absent is not YES:

@@ -18,6 +18,16 @@ Changes: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, Any]]"
 """Net changes since a mark: (id of the facts, key) -> (facts, key, new value)."""
 
 
+def _birth(facts: Facts) -> int:
+    """When the cell that these facts belong to was made; 0 for names, which may be called so too."""
+    birth = facts.get("birth", 0)
+    return birth if type(birth) is int else 0
+
+
+History: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, list[Any]]]"
+"""All values that facts had: (id of the facts, key) -> (facts, key, values in their order)."""
+
+
 class Heap:
     """A trail of writes."""
 
@@ -59,6 +69,17 @@ class Heap:
             else:
                 facts[key] = old
 
+    def history(self, mark: int) -> History:
+        """All values that each fact had since a mark, the one before it included."""
+        seen: History = {}
+        trail = self._trail
+        for position in range(mark, len(trail)):
+            facts, key, old = trail[position]
+            seen.setdefault((id(facts), key), (facts, key, []))[2].append(old)
+        for facts, key, values in seen.values():
+            values.append(facts.get(key, MISSING))
+        return seen
+
     def take(self, mark: int) -> Changes:
         """The net changes since a mark, which are undone."""
         net = self.changes(mark)
@@ -88,7 +109,7 @@ class Heap:
             merged.update(dict.fromkeys(arm))
         for where in merged:
             facts, key, _ = next(arm[where] for arm in arms if where in arm)
-            if facts.get("birth", 0) > born:
+            if _birth(facts) > born:
                 values = [arm[where][2] for arm in arms if where in arm]
             else:
                 present = facts.get(key, MISSING)

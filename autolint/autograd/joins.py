@@ -24,6 +24,7 @@ from autolint.autograd.values import (
     Storage,
     Tensor,
     TensorState,
+    Through,
     Tri,
     Unknown,
     Value,
@@ -32,6 +33,7 @@ from autolint.autograd.values import (
 
 _FIRST_KNOWN = frozenset(
     {"stale_at", "dropped_at", "last_write", "last_hidden", "last_rebind", "refined", "owner"}
+    | {"rest", "retained"}
 )
 
 
@@ -48,6 +50,8 @@ class Joiner:
             return right if left is MISSING else left
         if isinstance(left, Value) and isinstance(right, Value):
             return self.values(left, right)
+        if key == "open":
+            return left or right
         if isinstance(left, Tri) and isinstance(right, Tri):
             return Tri.join(left, right)
         if isinstance(left, Kind) and isinstance(right, Kind):
@@ -67,7 +71,7 @@ class Joiner:
         if key == "savers":
             return (*left, *(item for item in right if item not in left))
         if key in ("rank", "dtype"):
-            return None
+            return left if left == right else None
         if isinstance(left, bool) and isinstance(right, bool):
             return left and right
         if isinstance(left, tuple) and isinstance(right, tuple):
@@ -182,7 +186,7 @@ def _tensors(left: Tensor, right: Tensor) -> Tensor:
         storage,
         left.origin,
         min(left.grade, right.grade),
-        left.through if left.through is right.through else right.through,
+        left.through if left.through is right.through else Through.SELF,
         left.source if left.source is right.source else None,
         left.off if left.off is right.off else None,
         Tri.join(left.tensor, right.tensor),

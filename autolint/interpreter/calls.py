@@ -368,7 +368,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
             if depth:
                 weaken(m, list(value.items or ()), depth - 1)
             if value.mutable and value.items is not None:
-                m.change(value, "rest", any_of(m, list(value.items)))
+                m.change(value, "rest", m.unknown(*value.items))
                 m.change(value, "items", None)
         elif isinstance(value, Mapping):
             if depth:

@@ -6,7 +6,6 @@ import re
 
 import libcst as cst
 
-from autolint.autograd import library
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
 from autolint.autograd.values import (
     Grade,
@@ -18,6 +17,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import calls, classes, expressions, flow, modules, names, tensors
+from autolint.interpreter.decorators import decorate_by_name
 from autolint.interpreter.machine import Frame, Machine
 from autolint.interpreter.objects import (
     Arguments,
@@ -66,12 +66,6 @@ def _prefix(frame: Frame) -> str:
     return ""
 
 
-_TRANSPARENT = re.compile(
-    r"^(functools|torch\.(jit|compile|compiler|cuda\.amp|amp)|typing|typing_extensions|abc|pytest"
-    r"|click|hydra|numba|dataclasses|overload)\b"
-)
-
-
 def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> None:
     """What the decorators tell: binding, grad mode, or that the function is wrapped by something."""
     mode = m.autograd.mode
@@ -82,29 +76,13 @@ def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> None
             if value.mode is not None:
                 function.mode = value.mode
         elif isinstance(value, Qualified):
-            _decorate_by_name(function, value.name)
+            decorate_by_name(function, value.name)
         elif not _is_setter(value):
             function.decorated = True
 
 
 def _is_setter(value: Value) -> bool:
     return isinstance(value, BoundMethod)
-
-
-def _decorate_by_name(function: FunctionValue, name: str) -> None:
-    facts = library.grad_mode(name)
-    if facts is not None:
-        function.mode = facts.default or facts.when_true
-    elif name == "builtins.staticmethod":
-        function.binding = "static"
-    elif name == "builtins.classmethod":
-        function.binding = "class"
-    elif name.endswith(("property", "lazy_attribute")):
-        function.binding = "property"
-    elif name.endswith("contextmanager"):
-        function.manager = True
-    elif not _TRANSPARENT.match(name):
-        function.decorated = True
 
 
 def make_lambda(m: Machine, node: cst.Lambda) -> Value:

@@ -265,6 +265,7 @@ def _leave(m: Machine, mark: int, others: list[Changes], flows: bool, born: int)
 def _break(m: Machine, node: cst.Break) -> bool:
     if m.frame.loops:
         loop = m.frame.loops[-1]
+        _run_finals(m, len(m.frame.loops))
         loop.breaks.append(m.heap.changes(loop.mark))
     return False
 
@@ -272,6 +273,7 @@ def _break(m: Machine, node: cst.Break) -> bool:
 def _continue(m: Machine, node: cst.Continue) -> bool:
     if m.frame.loops:
         loop = m.frame.loops[-1]
+        _run_finals(m, len(m.frame.loops))
         loop.continues.append(m.heap.changes(loop.iteration_mark))
     return False
 
@@ -287,7 +289,20 @@ def _return(m: Machine, node: cst.Return) -> bool:
 
 def leave(frame: Frame, m: Machine, value: Value) -> None:
     """Note the state in which a function returns."""
+    _run_finals(m, 0)
     frame.returns.append((m.heap.changes(frame.mark), value))
+
+
+def _run_finals(m: Machine, loops: int) -> None:
+    """Run the `finally` blocks that a jump leaves: those begun inside at least so many loops."""
+    finals = m.frame.finals
+    left = [item for item in finals if item[1] >= loops]
+    m.frame.finals = [item for item in finals if item[1] < loops]
+    try:
+        for block, _ in reversed(left):
+            run_body(m, block.body)
+    finally:
+        m.frame.finals = finals
 
 
 def _raise(m: Machine, node: cst.Raise) -> bool:
@@ -343,8 +358,11 @@ def _try(m: Machine, node: cst.Try | cst.TryStar) -> bool:
     heap = m.heap
     mark, born = heap.mark(), Cell.clock()
     mode, block = m.autograd.mode, m.autograd.block
+    finals = m.frame.finals
+    if node.finalbody is not None:
+        m.frame.finals = [*finals, (node.finalbody, len(m.frame.loops))]
     flows = run_body(m, node.body)
-    through = heap.changes(mark)
+    history = heap.history(mark)
     if flows and node.orelse is not None:
         flows = run_body(m, node.orelse.body)
     ends: list[Changes] = []
@@ -354,7 +372,7 @@ def _try(m: Machine, node: cst.Try | cst.TryStar) -> bool:
         heap.undo(mark)
     for handler in node.handlers:
         m.autograd.mode, m.autograd.block = mode, block
-        m.join([{}, through], born)
+        m.any_moment(history)
         if handler.name is not None and isinstance(handler.name.name, cst.Name):
             names.bind(m, handler.name.name.value, Scalar())
         if run_body(m, handler.body):
@@ -362,6 +380,7 @@ def _try(m: Machine, node: cst.Try | cst.TryStar) -> bool:
         else:
             heap.undo(mark)
     m.autograd.mode, m.autograd.block = mode, block
+    m.frame.finals = finals
     if ends:
         m.join(ends, born)
     if node.finalbody is None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import libcst as cst
 
 from autolint.autograd.graph import Stamp
-from autolint.autograd.heap import Changes, Heap
+from autolint.autograd.heap import MISSING, Changes, Heap, History
 from autolint.autograd.joins import Joiner
 from autolint.autograd.recording import Autograd
 from autolint.autograd.values import Cell, GradMode, Optimizer, Scalar, Unknown, Value
@@ -17,6 +17,7 @@ from autolint.interpreter.events import Event, Guard, LoopMark, Scope
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
 from autolint.interpreter.project import Project
+from autolint.interpreter.screen import TOO_COMMON
 from autolint.interpreter.unit import Site, Unit
 
 E = TypeVar("E", bound=Event)
@@ -90,6 +91,7 @@ class Frame:
         self.yields: list[Value] = []
         self.yield_modes: list[GradMode] = []
         self.loops: list[LoopState] = []
+        self.finals: list[tuple[cst.Finally, int]] = []
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.nested: list[FunctionValue] = []
@@ -122,7 +124,9 @@ class Machine:
         self.wanted = sink.wanted
         self.triggers = frozenset(name for event in sink.wanted for name in event.triggers)
         self.local_triggers = self.triggers | {
-            info.name for info in context.index.all_functions if info.names & self.triggers
+            info.name
+            for info in context.index.all_functions
+            if not info.names.isdisjoint(self.triggers) and info.name not in TOO_COMMON
         }
         self.heap = Heap()
         self.autograd = Autograd(self.heap)
@@ -182,23 +186,40 @@ class Machine:
         """Run alternatives from the present state and join those that flow on."""
         heap = self.heap
         mark, born = heap.mark(), Cell.clock()
-        mode = self.autograd.mode
+        mode, block = self.autograd.mode, self.autograd.block
         taken: list[Changes] = []
+        modes: list[tuple[GradMode, object]] = []
         for arm in arms:
-            flows = arm()
-            self.autograd.mode = mode
-            if flows:
+            self.autograd.mode, self.autograd.block = mode, block
+            if arm():
                 taken.append(heap.take(mark))
+                modes.append((self.autograd.mode, self.autograd.block))
             else:
                 heap.undo(mark)
+        self.autograd.mode, self.autograd.block = mode, block
         if not taken:
             return False
+        if all(after == modes[0] for after in modes):
+            self.autograd.mode, self.autograd.block = modes[0]
+        else:
+            self.autograd.mode = GradMode.EITHER
         self.join(taken, born)
         return True
 
     def join(self, arms: list[Changes], born: int) -> None:
         """Make the join of several states, all given as changes of the present one."""
         self.heap.join(arms, born, Joiner().fact)
+
+    def any_moment(self, history: History) -> None:
+        """Put the state of any moment: of each fact the join of all values that it had."""
+        joiner = Joiner()
+        for facts, key, values in history.values():
+            value = values[0]
+            for other in values[1:]:
+                if value is not other:
+                    value = joiner.fact(key, value, other)
+            if value is not MISSING:
+                self.heap.put(facts, key, value)
 
     @contextmanager
     def under(self, guard: Guard | None) -> Iterator[None]:

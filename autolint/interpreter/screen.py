@@ -9,7 +9,7 @@ from autolint.interpreter.events import Event, ModuleBuilt
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
 
-_TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
+TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
 """Names that every class has: following them would lead to everything."""
 _CALLER_LEVELS = 2
 FACTORIES = frozenset(
@@ -95,7 +95,7 @@ class Screen:
         }
         fresh = list(chosen.values())
         for _ in range(_CALLER_LEVELS):
-            called = {_called_as(info) for info in fresh} - _TOO_COMMON
+            called = {_called_as(info) for info in fresh} - TOO_COMMON
             fresh = [
                 info
                 for info in functions

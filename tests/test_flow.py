@@ -88,7 +88,6 @@ def test_after_a_try(program: str, answer: str) -> None:
     assert said(f"x = {ONE}\n{program}\nreveal(x)") == [answer]
 
 
-@pytest.mark.xfail(strict=True, reason="_try: a handler joins only both ends of the body")
 def test_a_handler_may_be_entered_in_the_middle_of_the_body() -> None:
     program = f"x = {TWO}\ntry:\n    x = {ONE}\n    f()\n    x = {TWO}\nexcept E:\n    reveal(x)"
     assert said(program) == [OPEN]
@@ -131,9 +130,6 @@ def test_the_value_of_a_call_is_the_join_of_its_returns(body: str, answer: str) 
         pytest.param(
             "try:\n        return w.detach_()\n    finally:\n        w.requires_grad_()",
             "grad",
-            marks=pytest.mark.xfail(
-                strict=True, reason="_try: a return does not go through `finally`"
-            ),
         ),
     ],
 )
@@ -144,7 +140,6 @@ def test_the_state_after_a_call_is_the_join_of_its_returns(body: str, grad: str)
     assert said(program) == [f"tensor {grad} leaf float rank=1"]
 
 
-@pytest.mark.xfail(strict=True, reason="_try: a break does not go through `finally`")
 def test_a_break_goes_through_finally() -> None:
     loop = f"for i in y:\n    try:\n        break\n    finally:\n        x = {TWO}"
     assert said(f"x = {ONE}\n{loop}\nreveal(x)") == [rank(2)]
@@ -155,28 +150,20 @@ def test_two_names_of_one_tensor_are_two_names_of_it_after_a_branch() -> None:
     assert said(program) == ["tensor grad leaf float rank=1"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=TypeError,
-    reason="Heap.join takes any fact named `birth` for a cell's clock",
-)
 def test_a_name_may_be_called_birth() -> None:
     assert said(f"birth = 3\nif c():\n    x = {ONE}\nelse:\n    x = {ONE}\nreveal(x)") == [rank(1)]
 
 
-@pytest.mark.xfail(strict=True, reason="weaken: what unseen code puts in a list counts as known")
 def test_unseen_code_may_put_anything_into_a_list() -> None:
     [answer] = said(f"items = [{ONE}]\nfill(items)\nreveal(items[1])")
     assert "maybe-grad" in answer
 
 
-@pytest.mark.xfail(strict=True, reason="Joiner: `open` is joined by `and`")
 def test_a_dict_that_one_branch_gave_away_is_open() -> None:
     program = f"d = {{'a': {ONE}}}\nif c():\n    fill(d)\nfor key in d:\n    reveal(key)"
     assert len(said(program)) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="Joiner: a list's `rest` depends on which arm opened it")
 def test_a_list_that_one_branch_gave_away_is_the_same_in_either_order() -> None:
     one, two = (
         said(f"items = [{ONE}]\nif c():\n    {first}\nelse:\n    {second}\nreveal(items[0])")

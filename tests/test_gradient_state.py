@@ -78,22 +78,7 @@ def test_a_step_uses_what_is_there(word: Word) -> None:
     assert found.words == {STEP[word]}
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        pytest.param(
-            word,
-            marks=[
-                pytest.mark.xfail(
-                    strict=True, reason="DESIGN §4: clearing what is dropped leaves none"
-                )
-            ]
-            if word is DROPPED
-            else [],
-        )
-        for word in Word
-    ],
-)
+@pytest.mark.parametrize("word", Word)
 def test_a_clear_drops_what_no_step_used(word: Word) -> None:
     found = holder(word)
     graph.clear(Heap(), found, HERE)
@@ -118,7 +103,6 @@ def test_a_gradient_that_was_read_is_not_dropped_by_a_clear() -> None:
     assert found.dropped_at is None
 
 
-@pytest.mark.xfail(strict=True, reason="DESIGN §4: a read saves fresh gradients, not stale ones")
 def test_a_stale_gradient_that_was_read_is_dropped_by_a_clear() -> None:
     found = holder(STALE, read=True)
     graph.clear(Heap(), found, HERE)

@@ -68,17 +68,14 @@ def test_what_was_collected_on_two_paths_is_all_there() -> None:
     assert Joiner().fact("savers", (1,), (2, 1)) == (1, 2)
 
 
-@pytest.mark.xfail(strict=True, reason="fact: `open` is joined by `and`, so it is shut after `if`")
 def test_a_container_that_is_open_on_one_path_is_open() -> None:
     assert Joiner().fact("open", True, False) is True
 
 
-@pytest.mark.xfail(strict=True, reason="fact: `rest` beside None falls through to the left value")
 def test_the_rest_of_a_list_does_not_depend_on_the_order() -> None:
     assert Joiner().fact("rest", None, TENSOR) is Joiner().fact("rest", TENSOR, None)
 
 
-@pytest.mark.xfail(strict=True, reason="fact: `retained` falls through to the left value")
 def test_a_retained_gradient_does_not_depend_on_the_order() -> None:
     state = TENSOR.state
     assert Joiner().fact("retained", None, state) is Joiner().fact("retained", state, None)

@@ -186,10 +186,6 @@ def test_of_two_tensors_the_weaker_evidence_counts() -> None:
     assert joined.grade is Grade.NAMED
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="_tensors: `through` is the right one's; `x.data if c else x` is order-bound",
-)
 def test_how_memory_is_reached_does_not_depend_on_the_order() -> None:
     one, two = tensor(), tensor(through=Through.DATA)
     left, right = Joiner().values(one, two), Joiner().values(two, one)

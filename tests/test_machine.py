@@ -231,7 +231,6 @@ def test_a_mode_that_a_statement_sets_ends_with_its_iteration_call_or_block(bloc
     assert run(W + block + "\nreveal(w * 2)", Revealed).said() == [GRAD]
 
 
-@pytest.mark.xfail(strict=True, reason="branch: a mode that one arm switches is put back")
 def test_a_mode_that_only_one_branch_switches_is_open() -> None:
     program = W + "if c():\n    torch.set_grad_enabled(False)\nreveal(w * 2)"
     assert run(program, Revealed).said() == ["tensor maybe-grad maybe-leaf float rank=1"]

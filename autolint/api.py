@@ -76,14 +76,18 @@ class Because:
 class Edit:
     """A change of source.
 
-    replace: the node's exact span becomes `text`. insert_before, insert_after: `node` is a statement
-    and `text` whole statements without indentation, which are put on lines of their own. delete: the
-    statement's lines go.
+    replace: the node's exact span becomes `text`, or all up to where `until` begins. append: `text`
+    follows the node. The span of an expression is within its parentheses; what may go over several
+    lines is left as it is, since the code of a node alone lacks the block's indentation.
+    insert_before, insert_after: `node` is a statement and `text` whole statements without
+    indentation, which are put on lines of their own. wrap: the statement goes into a block with the
+    header `text`. delete: the statement's lines go.
     """
 
-    kind: Literal["replace", "insert_before", "insert_after", "delete"]
+    kind: Literal["replace", "append", "insert_before", "insert_after", "wrap", "delete"]
     node: cst.CSTNode
     text: str = ""
+    until: cst.CSTNode | None = None
 
 
 @dataclass(frozen=True, slots=True)

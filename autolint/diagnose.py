@@ -80,3 +80,5 @@ def _sites(report: Report, unit: Unit) -> Iterator[Site]:
     if finding.fix is not None:
         for edit in finding.fix.edits:
             yield Site(unit, edit.node, edit.node)
+            if edit.until is not None:
+                yield Site(unit, edit.until, edit.until)

@@ -150,31 +150,28 @@ def _alias(write: InPlaceWrite) -> tuple[Because, ...]:
 
 def _fix(write: InPlaceWrite) -> Fix | None:
     """The same write, under no_grad and without `.data`: only for a statement of its own."""
-    statement = write.site.statement
-    if write.saved_by or write.mode is GradMode.INFERENCE or write.site.unit.indent:
+    statement, unit = write.site.statement, write.site.unit
+    if write.saved_by or write.mode is GradMode.INFERENCE or unit.indent:
         return None
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
+    if write.made is not None and write.made.statement is not statement:
+        return None  # The alias was made elsewhere: a `.data` here is another object's attribute.
     small = statement.body[0]
-    change = _without_data(small, write.site.unit.module)
-    if change is None:
+    removal = _without_data(small)
+    if removal is None:
         return None
-    node, text = change
-    if write.mode is GradMode.OFF:
-        return Fix("write to the tensor itself", (Edit("replace", node, text),), safe=True)
-    edits = (
-        Edit("insert_before", statement, "with torch.no_grad():"),
-        Edit("replace", node, "    " + text),
-    )
     # A function called in the statement might record something that is kept.
     safe = sum(isinstance(each, cst.Call) for each in _nodes(small)) <= isinstance(small, cst.Expr)
+    if write.mode is GradMode.OFF and not write.scope.calls:
+        # Off in this very function: a caller's mode would say nothing about the other callers.
+        return Fix("write to the tensor itself", removal, safe)
+    edits = (Edit("wrap", statement, "with torch.no_grad():"), *removal)
     return Fix("write to the tensor itself under no_grad", edits, safe, ("import torch",))
 
 
-def _without_data(
-    small: cst.BaseSmallStatement, module: cst.Module
-) -> tuple[cst.CSTNode, str] | None:
-    """What to replace at the head of a statement to write to `x` for `x.data`, and by what."""
+def _without_data(small: cst.BaseSmallStatement) -> tuple[Edit, ...] | None:
+    """What turns a write to `x.data` into the same write to `x`."""
     if isinstance(small, cst.Expr):
         target = small.value
     elif isinstance(small, cst.AugAssign):
@@ -186,21 +183,15 @@ def _without_data(
     access = _data_access(target)
     if access is None:
         return None
-    if isinstance(small, cst.AugAssign) and access is target:
-        method = _as_method(small, access)
-        return None if method is None else (small, module.code_for_node(method))
-    if not module.code_for_node(small).startswith(module.code_for_node(access)):
-        return None  # In parentheses: indenting the access would not indent the statement.
-    return access, module.code_for_node(access.value)
-
-
-def _as_method(small: cst.AugAssign, access: cst.Attribute) -> cst.Expr | None:
-    """`x.data += y` as `x.add_(y)`: the augmented form would bind the name `x` anew."""
+    if not isinstance(small, cst.AugAssign) or access is not target:
+        return Edit("replace", access.dot), Edit("replace", access.attr)
+    # `x.data += y` is `x.add_(y)`: the augmented form would bind the name `x` anew.
     method = _METHODS.get(type(small.operator))
-    if method is None:
+    if method is None or access.lpar:
         return None
-    function = cst.Attribute(access.value, cst.Name(method))
-    return cst.Expr(cst.Call(function, [cst.Arg(small.value)]))
+    value = small.value.lpar[0] if small.value.lpar else small.value
+    call = Edit("replace", access.dot, f".{method}(", until=value)
+    return call, Edit("append", small, ")")
 
 
 def _data_access(node: cst.BaseExpression) -> cst.Attribute | None:

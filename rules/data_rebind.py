@@ -31,7 +31,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from autolint.api import Backward, Because, DataRebind, Edit, Finding, Fix, GradMode, Rule, Severity, Tri
+from autolint.api import (
+    Backward,
+    Because,
+    DataRebind,
+    Edit,
+    Finding,
+    Fix,
+    GradMode,
+    Rule,
+    Severity,
+    Tri,
+)
 
 RULE = Rule(__name__, __doc__, code="AG118", severity=Severity.WARNING)
 
@@ -53,7 +64,7 @@ def check(rebind: DataRebind) -> Iterator[Finding]:
     if rebind.ties is not None:
         message = "shares memory with another tensor from here on, but not its gradient"
         advice = "copy the values, or assign the parameter itself to tie them"
-        fix = _tie(rebind, name) or _copy(rebind, name)
+        fix = _tie(rebind) or _copy(rebind, name)
     elif target.state.leaf is Tri.NO and target.state.requires_grad is Tri.YES:
         message = "has a history, and its gradient ignores the new values"
         advice = "use an out-of-place operation"
@@ -110,15 +121,14 @@ def _copy(rebind: DataRebind, name: str) -> Fix | None:
     small, _ = found
     if _changes_form(small.value):
         return None
-    module = rebind.site.unit.module
-    text = f"{name}.copy_({module.code_for_node(small.value)})"
+    call = (
+        Edit("replace", small, f"{name}.copy_(", until=_beginning(small.value)),
+        Edit("append", small, ")"),
+    )
     if rebind.mode is GradMode.OFF and not rebind.scope.calls:
         # Off in this very function: a caller's mode would say nothing about the other callers.
-        return Fix("copy the values", (Edit("replace", small, text),), safe=False)
-    edits = (
-        Edit("insert_before", rebind.site.statement, "with torch.no_grad():"),
-        Edit("replace", small, module.default_indent + text),
-    )
+        return Fix("copy the values", call, safe=False)
+    edits = (Edit("wrap", rebind.site.statement, "with torch.no_grad():"), *call)
     return Fix("copy the values under no_grad", edits, safe=False, imports=("import torch",))
 
 
@@ -132,7 +142,7 @@ def _changes_form(value: cst.CSTNode) -> bool:
     return any(_changes_form(child) for child in value.children)
 
 
-def _tie(rebind: DataRebind, name: str) -> Fix | None:
+def _tie(rebind: DataRebind) -> Fix | None:
     """`a.weight = b.weight` for `a.weight.data = b.weight.data`, both attributes of modules."""
     found = _assigned(rebind)
     if found is None:
@@ -143,5 +153,10 @@ def _tie(rebind: DataRebind, name: str) -> Fix | None:
         return None
     if not isinstance(target.value, cst.Attribute) or not isinstance(value.value, cst.Attribute):
         return None  # A bare name would only be bound anew.
-    other = rebind.site.unit.module.code_for_node(value.value)
-    return Fix("share the parameter", (Edit("replace", small, f"{name} = {other}"),), safe=False)
+    edits = [Edit("replace", node) for each in (target, value) for node in (each.dot, each.attr)]
+    return Fix("share the parameter", tuple(edits), safe=False)
+
+
+def _beginning(value: cst.BaseExpression) -> cst.CSTNode:
+    """The node that a value begins with: its parentheses are outside its span."""
+    return value.lpar[0] if value.lpar else value

@@ -23,12 +23,12 @@ Not reported: `.detach().clone()`; an alias of a value that nothing uses afterwa
 `(a - b).detach()`; a parameter or an input that no graph uses yet; `h = h.detach()` without a
 write; `x.detach_()`.
 
-Fix: `.clone()` after `.detach()`.
+Fix: `.clone()` after `.detach()`, unless a parameter or nothing but the source is meant to change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -41,6 +41,7 @@ from autolint.api import (
     InPlaceWrite,
     Rule,
     Severity,
+    Site,
     SourceUsed,
     Through,
     Tri,
@@ -119,11 +120,87 @@ def _fix(write: InPlaceWrite) -> Fix | None:
     made = write.made
     if made is None or made.unit is not write.site.unit or made.unit.indent:
         return None
+    if write.base.state.leaf is not Tri.NO:
+        return None  # To change a parameter is meant; it is only done at the wrong time.
     call = made.node
-    if not isinstance(call, cst.Call):
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return None
-    called = call.func
-    if not isinstance(called, cst.Attribute) or called.attr.value != "detach":
-        return None  # `torch.detach(x)` in a helper: its other callers may want the alias.
-    text = made.unit.module.code_for_node(call)
-    return Fix("clone the detached tensor", (Edit("replace", call, f"{text}.clone()"),), safe=True)
+    if call.func.attr.value != "detach":
+        return None
+    if made.statement is write.site.statement:
+        if not _kept(made):
+            return None  # In a copy that nothing holds, the write would be lost.
+        safe = True
+    else:
+        safe = _written_for_itself(write, made)
+    return Fix("clone the detached tensor", (Edit("append", call, ".clone()"),), safe)
+
+
+def _kept(made: Site) -> bool:
+    """Whether the statement keeps what is computed with the alias: it assigns or returns it."""
+    return any(
+        isinstance(small, (cst.Assign, cst.AnnAssign, cst.Return))
+        and small.value is not None
+        and any(node is made.node for node in (small.value, *_nodes(small.value)))
+        for small in _simple_statements(made.statement)
+    )
+
+
+def _simple_statements(node: cst.CSTNode) -> Sequence[cst.BaseSmallStatement]:
+    """Those of a line, also behind the colon of a compound statement."""
+    if isinstance(node, cst.BaseCompoundStatement):
+        node = node.body
+    return (
+        node.body if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) else ()
+    )
+
+
+def _written_for_itself(write: InPlaceWrite, made: Site) -> bool:
+    """Whether the alias is private to a function and read there, apart from the write.
+
+    Else the write may be there for the sake of the source, or of what another function does with
+    the alias: in the copy it would be lost.
+    """
+    name = _name(made.statement)
+    function = _innermost(made.unit.module, made.statement)
+    if name is None or function is not _innermost(made.unit.module, write.site.statement):
+        return False
+    apart = (made.statement, write.site.statement)
+    return any(
+        isinstance(node, cst.Name) and node.value == name for node in _nodes(function, apart)
+    )
+
+
+def _name(statement: cst.CSTNode) -> str | None:
+    """The one name that a statement assigns to, if it does nothing else."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    small = statement.body[0]
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        target = small.targets[0].target
+    elif isinstance(small, cst.AnnAssign):
+        target = small.target
+    else:
+        return None
+    return target.value if isinstance(target, cst.Name) else None
+
+
+def _innermost(node: cst.CSTNode, statement: cst.CSTNode) -> cst.CSTNode:
+    """The innermost function that holds a statement, or the module."""
+    function, pending = node, [(node, node)]
+    while pending:
+        each, around = pending.pop()
+        if each is statement:
+            return around
+        if isinstance(each, cst.FunctionDef):
+            around = each
+        pending.extend((child, around) for child in each.children)
+    return function
+
+
+def _nodes(node: cst.CSTNode, apart: tuple[cst.CSTNode, ...] = ()) -> Iterator[cst.CSTNode]:
+    """All nodes below one, but for those within some statements."""
+    for child in node.children:
+        if child not in apart:
+            yield child
+            yield from _nodes(child, apart)

@@ -50,6 +50,7 @@ _FACTORIES = frozenset(
     | {f"{name}_like" for name in ("zeros", "ones", "full", "empty", "randint", "rand", "randn")}
     | {f"new_{name}" for name in ("tensor", "zeros", "ones", "full", "empty")}
 )
+_FROM_LITERALS = frozenset({"tensor", "as_tensor", "new_tensor"})
 
 
 @RULE.on(RequiresGradSet)
@@ -79,7 +80,8 @@ def check(asked: RequiresGradSet) -> Iterator[Finding]:
 def _fix(asked: RequiresGradSet) -> Fix | None:
     """Make the factory's result floating point.
 
-    Safe if the tensor is made in the statement that raises: then nothing else has seen it.
+    Safe if the tensor is made in the statement that raises: then nothing else has seen it. What it
+    is made from may come from a caller; another one may give floats, whose dtype has to stay.
     """
     made = asked.made
     if made is None or made.unit is not asked.site.unit or made.unit.indent:
@@ -87,21 +89,25 @@ def _fix(asked: RequiresGradSet) -> Fix | None:
     call = made.node
     if not isinstance(call, cst.Call) or _last_name(call.func) not in _FACTORIES:
         return None
-    if any(argument.star for argument in call.args):
+    if not call.args or any(argument.star for argument in call.args):
         return None  # The dtype may be in there.
+    if _keyword(call, "out") is not None:
+        return None  # The result has the dtype of what is given.
     safe = made.statement is asked.site.statement
-    given = _dtype(call)
+    given = _keyword(call, "dtype")
     if given is not None:  # Whoever wrote it wanted integers.
         edits = (Edit("replace", given.value, "torch.float32"),)
         return Fix("make it floating point", edits, safe=False, imports=("import torch",))
-    number = _first_integer(call.args[0].value) if call.args else None
-    if number is not None and _last_name(call.func) in ("tensor", "as_tensor", "new_tensor"):
-        return Fix("make it floating point", (Edit("replace", number, f"{number.value}.0"),), safe)
-    if not call.args:
-        return None
-    last = call.args[-1].value
-    text = f"{made.unit.module.code_for_node(last)}, dtype=torch.float32"
-    edits = (Edit("replace", last, text),)
+    name, first = _last_name(call.func), call.args[0]
+    if name == "as_tensor" and sum(argument.keyword is None for argument in call.args) > 1:
+        return None  # The second one is the dtype.
+    if name in _FROM_LITERALS and (first.keyword is None or first.keyword.value == "data"):
+        number = _first_integer(first.value)
+        if number is not None:
+            edits = (Edit("replace", number, f"{number.value}.0"),)
+            return Fix("make it floating point", edits, safe)
+    edits = (Edit("append", call.args[-1], ", dtype=torch.float32"),)
+    safe = safe and not asked.scope.calls
     return Fix("make it floating point", edits, safe, imports=("import torch",))
 
 
@@ -111,9 +117,9 @@ def _last_name(function: cst.BaseExpression) -> str:
     return function.value if isinstance(function, cst.Name) else ""
 
 
-def _dtype(call: cst.Call) -> cst.Arg | None:
-    """The call's dtype argument."""
-    named = (a for a in call.args if a.keyword is not None and a.keyword.value == "dtype")
+def _keyword(call: cst.Call, name: str) -> cst.Arg | None:
+    """The call's argument of that name."""
+    named = (a for a in call.args if a.keyword is not None and a.keyword.value == name)
     return next(named, None)
 
 

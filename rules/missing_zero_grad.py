@@ -35,6 +35,7 @@ Fix: `optimizer.zero_grad()` before the backward, where a loop holds one backwar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import libcst as cst
@@ -90,7 +91,37 @@ def _fix(step: OptimizerStep, backward: Site) -> Fix | None:
     if not isinstance(body, cst.IndentedBlock):
         return None
     for place in (backward, step.site):
+        if not isinstance(place.statement, cst.SimpleStatementLine):
+            return None  # Behind the colon of a test.
         if not any(statement is place.statement for statement in body.body):
             return None  # Under a test it may be accumulation; elsewhere the name may not exist.
-    clear = f"{step.optimizer_text}.zero_grad()"
+    name = step.optimizer_text
+    if not name.replace(".", "").isidentifier():
+        return None  # A call or an item may be another optimizer the next time.
+    after = itertools.dropwhile(lambda each: each is not backward.statement, body.body)
+    if any(_binds(each, name, backward.unit.module) for each in after):
+        return None  # The optimizer gets its name only after the backward.
+    clear = f"{name}.zero_grad()"
     return Fix(f"insert `{clear}`", (Edit("insert_before", backward.statement, clear),), safe=True)
+
+
+def _binds(node: cst.CSTNode, name: str, module: cst.Module) -> bool:
+    """Whether a dotted name, or a beginning of it, is bound somewhere in a node."""
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.For, cst.NamedExpr)):
+        bound = _bound(node.target)
+    elif isinstance(node, cst.AsName):
+        bound = _bound(node.name)
+    else:
+        bound = iter(())
+    if any(f"{name}.".startswith(f"{module.code_for_node(each)}.") for each in bound):
+        return True
+    return any(_binds(child, name, module) for child in node.children)
+
+
+def _bound(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The single targets of one that may be a tuple."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _bound(element.value)
+    else:
+        yield target

@@ -23,12 +23,12 @@ Not reported: an alias that is used only inside the block; a source that does no
 module that is moved; `requires_grad_()`; an alias that is detached, cloned or rebound before it is
 used.
 
-Fix: `.detach()` on the alias (offered).
+Fix: `.detach()` on the alias (offered); not on a view, nor on what backward is called on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -59,20 +59,49 @@ def check(use: OffAliasUsed) -> Iterator[Finding]:
         use.made,
         f"{message}; {advice}",
         because=(Because(use.site, _USES[use.how]),),
-        fix=_fix(use.made),
+        fix=_fix(use),
         severity=Severity.ERROR if use.how == "backward" else Severity.WARNING,
         fault=use.made,
     )
 
 
-def _fix(made: Site) -> Fix | None:
+def _fix(use: OffAliasUsed) -> Fix | None:
     """`.detach()` behind the expression that made the alias, where it can stand there."""
+    if use.how == "backward":
+        return None  # On a detached tensor backward raises: here a gradient was wanted.
+    if use.alias.view:
+        return None  # Its gradient is lost already: detaching would repair nothing.
+    made = use.made
+    node = _aliasing(made)
+    if node is None or made.unit.indent:
+        return None
+    return Fix("detach it", (Edit("append", node, ".detach()"),), safe=False)
+
+
+def _aliasing(made: Site) -> cst.BaseExpression | None:
+    """The expression whose value is the alias; an alias by mere binding is made at its target."""
     node: cst.CSTNode | None = made.node
-    if isinstance(node, (cst.Assign, cst.AnnAssign, cst.Return)):
-        node = node.value
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)):
-        return None
-    if made.unit.indent:
-        return None
-    text = made.unit.module.code_for_node(node)
-    return Fix("detach it", (Edit("replace", node, f"{text}.detach()"),), safe=False)
+    line: cst.CSTNode = made.statement
+    if isinstance(line, cst.BaseCompoundStatement):
+        line = line.body  # It may be all behind the colon.
+    smalls: Sequence[cst.BaseSmallStatement] = ()
+    if isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        smalls = line.body
+    for small in smalls:
+        if node is small or any(node is target for target in _targets(small)):
+            node = getattr(small, "value", None)
+    if isinstance(node, cst.Call):
+        return node
+    # A name that is no value of a statement may be bound by a loop, a `with` or in a tuple.
+    if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) and any(
+        node is getattr(small, "value", None) for small in smalls
+    ):
+        return node
+    return None
+
+
+def _targets(small: cst.BaseSmallStatement) -> tuple[cst.BaseExpression, ...]:
+    """What a statement binds to the very value on its right, if it is one target."""
+    if isinstance(small, cst.Assign) and len(small.targets) == 1:
+        return (small.targets[0].target,)
+    return (small.target,) if isinstance(small, cst.AnnAssign) else ()

@@ -67,7 +67,7 @@ def check(built: ModuleBuilt) -> Iterator[Finding]:
             f"`self.{stored.name}` is a plain tensor that `{reader}` computes with: "
             "it is not moved, cast or saved with the module; register it as a buffer",
             because=_made(stored),
-            fix=_fix(stored, facts),
+            fix=_fix(stored, facts, built.class_name),
             fault=stored.site,
             scope=stored.scope,
         )
@@ -105,7 +105,7 @@ def _made(stored: StoredTensor) -> tuple[Because, ...]:
     return (Because(origin, "the tensor is made here"),)
 
 
-def _fix(stored: StoredTensor, facts: Any) -> Fix | None:
+def _fix(stored: StoredTensor, facts: Any, class_name: str) -> Fix | None:
     """Register it, where the assignment is a statement of its own in `__init__`.
 
     A name that is taken, or a second assignment, would raise at run time; what requires grad is
@@ -129,7 +129,25 @@ def _fix(stored: StoredTensor, facts: Any) -> Fix | None:
         return None
     if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
         return None
-    text = stored.site.unit.module.code_for_node(value)
+    if target.attr.value.startswith("__") and not target.attr.value.endswith("__"):
+        return None  # The class's name is put before it, which register_buffer would not do.
     owner = target.value.value
-    call = f'{owner}.register_buffer("{stored.name}", {text}, persistent=False)'
-    return Fix("register it as a buffer", (Edit("replace", small, call),), safe=True)
+    call = f'{owner}.register_buffer("{stored.name}", '
+    edits = [
+        Edit("replace", target, call, until=value.lpar[0] if value.lpar else value),
+        Edit("append", small, ", persistent=False)"),
+    ]
+    if isinstance(small, cst.AnnAssign):  # Type checkers go on knowing what it is.
+        annotation = stored.site.unit.module.code_for_node(small.annotation.annotation)
+        edits.insert(0, Edit("insert_before", statement, f"{owner}.{stored.name}: {annotation}"))
+    # What a caller gave may be something else the next time, which register_buffer refuses; and
+    # another class derived from a base may use the name for something else.
+    safe = _owner(stored) == class_name.rpartition(".")[2] and not isinstance(
+        value, (cst.Name, cst.Attribute, cst.IfExp, cst.BooleanOperation)
+    )
+    return Fix("register it as a buffer", tuple(edits), safe)
+
+
+def _owner(stored: StoredTensor) -> str:
+    """The name of the class in whose `__init__` the assignment stands."""
+    return stored.scope.qualname.rpartition(".")[0].rpartition(".")[2]

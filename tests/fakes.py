@@ -65,7 +65,7 @@ def called(site: Site, where: Scope, name: str, arguments: tuple[str, ...] = ())
     return Called(site, where, GradMode.ON, (), (), name, arguments)
 
 
-def has_roots(index: FileIndex, wanted: frozenset[type[Event]]) -> bool:
+def has_roots(index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> bool:
     """Every file has, if a rule asks, unless it says that it has none."""
     return bool(wanted) and "no_roots" not in index.module_level_names
 
@@ -146,6 +146,8 @@ def _fix(event: Called, words: tuple[str, ...]) -> Fix | None:
         "foreign": Edit("replace", event.site.node, "\N{GREEK SMALL LETTER PI}()"),
         "before": Edit("insert_before", statement, "first()\nsecond()"),
         "after": Edit("insert_after", statement, "last()"),
+        "append": Edit("append", event.site.node, ".mended()"),
+        "wrap": Edit("wrap", statement, "with y:"),
         "delete": Edit("delete", statement),
     }
     chosen = tuple(edit for word, edit in edits.items() if word in words)

@@ -67,8 +67,10 @@ def _reported(each: Diagnostic) -> Reported:
 
 def fixed(path: Path, text: str) -> str:
     """The text after all fixes, unsafe ones too; nothing is written."""
+    # Findings of severity info are fixed only where the full code is asked for.
+    config = Config(str(ROOT), select=tuple(entry.code for entry in registry()))
     runner = Runner(registry(), Fixing.ALL, write=False)
-    outcome: Outcome = runner.run_bytes(File(str(path), EVERYTHING), text.encode())
+    outcome: Outcome = runner.run_bytes(File(str(path), config), text.encode())
     assert not outcome.problems, [problem.message for problem in outcome.problems]
     changed = outcome.changed.get(str(path))
     return text if changed is None else changed[1].text

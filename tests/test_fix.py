@@ -42,6 +42,8 @@ def fixed(path: Path, text: str) -> str:
         ("fault('replace')\n", "mended()\n"),
         ("é = 1; fault('replace'); y  # é\n", "é = 1; mended(); y  # é\n"),
         ("if x:\n\tfault('before')\n", "if x:\n\tfirst()\n\tsecond()\n\tfault('before')\n"),
+        ("if x:\n  fault('wrap')  # c\n", "if x:\n  with y:\n    fault('wrap')  # c\n"),
+        ("fault(\n 'append')  # c\n", "fault(\n 'append').mended()  # c\n"),
         ("if x:\n  fault('after')  # c\n", "if x:\n  fault('after')  # c\n  last()\n"),
         ("fault('after')", "fault('after')\nlast()"),
         ("a\nfault('delete')\nb\n", "a\nb\n"),
@@ -69,13 +71,13 @@ def test_fixes_of_one_line_and_both_rules(fix: Path) -> None:
     assert fixed(fix, "fault('replace'); other('replace')\n") == "mended(); mended()\n"
 
 
-def test_an_import_is_added_once_and_after_docstring_and_future(fix: Path) -> None:
+def test_an_import_is_added_once_and_behind_the_first_one(fix: Path) -> None:
     head = '"""torch."""\n\nfrom __future__ import annotations\n\n# About os.\nimport os\n'
     body = "fault('replace', 'import copy')\nother('replace', 'import copy', 'import os')\n"
     run(fix, (head + body).encode())
     assert fix.read_text() == (
         '"""torch."""\n\nfrom __future__ import annotations\n\n# About os.\n'
-        "import copy\nimport os\nmended()\nmended()\n"
+        "import os\nimport copy\nmended()\nmended()\n"
     )
 
 
@@ -91,7 +93,7 @@ def test_line_ends_and_encoding_stay(fix: Path, newline: str, encoding: str, coo
     outcome = run(fix, text.replace("\n", newline).encode(encoding))
     assert (outcome.fixed, outcome.findings, outcome.problems) == (1, [], [])
     after = text.replace("fault('replace', 'import copy')", "mended()")
-    after = after.replace("import torch", "import copy\nimport torch")
+    after = after.replace("import torch  # é\n", "import torch  # é\nimport copy\n")
     assert fix.read_bytes() == after.replace("\n", newline).encode(encoding)
 
 

@@ -75,10 +75,12 @@ class Runner:
                 seen += self._read_and_check(file)
                 if seen > _COLLECT_AFTER:
                     gc.collect()  # functions and their closures are cycles
+                    gc.freeze()  # what is left are indices, which need not be looked at again
                     seen = 0
                 if progress is not None:
                     progress(done, len(files))
         finally:
+            gc.unfreeze()
             if collecting:
                 gc.enable()
         self.outcome.findings = once_enough(self.outcome.findings)

@@ -39,6 +39,7 @@ def index_file(path: str, tree: ast.Module, mtime: float | None = None) -> FileI
 def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
     """Fields of each node class whose nodes can contain names, last first for use with a stack."""
     unwanted = {"ctx", "op", "ops", "type_comment", "kind", "returns", "annotation", "type_params"}
+    unwanted.add("kwd_attrs")  # of a class pattern: a list of words, not of nodes
     classes = [c for c in vars(ast).values() if isinstance(c, type) and issubclass(c, ast.AST)]
     names_only: tuple[type[ast.AST], ...] = (ast.Global, ast.Nonlocal, ast.alias)
     return {
@@ -142,11 +143,10 @@ class _Builder:
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope) -> bool:
         qualname = scope.prefix + node.name
         inner = _Scope(qualname + ".<locals>.", None, in_function=True)
-        self._scan(node.decorator_list, scope)
+        recording = [d for d in node.decorator_list if not turns_recording_off(d)]
+        self._scan(recording, scope)
         self._scan([*node.args.defaults, *(d for d in node.args.kw_defaults if d)], scope)
-        for decorator in node.decorator_list:
-            if not turns_recording_off(decorator):
-                self._scan([decorator], inner)
+        self._scan(recording, inner)
         self._scan(node.body, inner)
         self._switched(node.body, inner)
         if any(map(turns_recording_off, node.decorator_list)):

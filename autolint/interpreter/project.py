@@ -35,7 +35,7 @@ class Project:
         self,
         read: Callable[[str], str | None],
         max_files: int = 4096,
-        max_tree_chars: int = 4_000_000,
+        max_tree_chars: int = 800_000,
     ) -> None:
         """`read` gives a file's decoded text, or None if there is none; it must not raise.
 

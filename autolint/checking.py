@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
 from autolint.files import File, PathError, discover
 from autolint.fix import diff
+from autolint.progress import bar
 from autolint.registry import Registry, RegistryError
 from autolint.report import Paint, relative, render
-from autolint.runner import Fixing, Progress, Runner
+from autolint.runner import Fixing, Runner
 from autolint.selection import check_selector
-
-SLOW = 1.0
-"""Seconds after which a run shows how far it is."""
-
-_BAR = 30
 
 
 class Failure(Exception):
@@ -103,7 +97,7 @@ class _Check:
                 origin = file.config.origin or "no configuration"
                 print(f"{self._shown(file.path)}: {self._shown(origin)}", file=sys.stderr)
         runner = Runner(self._registry, options.fixing, write=not options.diff)
-        with _progress() as progress:
+        with bar("files") as progress:
             outcome = runner.run(found.files, progress)
         outcome.problems[:0] = found.problems
         if options.diff:
@@ -160,27 +154,3 @@ class _Check:
 
     def _shown(self, path: str) -> str:
         return relative(path, self._base)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A bar on the terminal once a run has become slow, else nothing."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    began = time.monotonic()
-    width = 0
-
-    def show(done: int, total: int) -> None:
-        nonlocal width
-        if time.monotonic() - began > SLOW:
-            filled = _BAR * done // total
-            text = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done}/{total} files"
-            width = max(width, len(text))
-            print(f"\r{text}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield show
-    finally:
-        if width:
-            print("\r" + " " * width, end="\r", file=sys.stderr, flush=True)

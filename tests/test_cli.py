@@ -382,7 +382,7 @@ def test_a_progress_bar_on_a_terminal_once_a_run_is_slow(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     cli()
     assert cli.err == ""
-    monkeypatch.setattr("autolint.checking.SLOW", -1)
+    monkeypatch.setattr("autolint.progress.SLOW", -1)
     cli()
     assert "[###############...............] 1/2 files" in cli.err
     assert cli.err.endswith(" \r")

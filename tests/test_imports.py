@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "autograd": {"autograd"},
     "interpreter": {"autograd", "interpreter"},
     "api": {"autograd", "interpreter"},
+    "progress": set(),
     "source": set(),
     "positions": set(),
     "suppress": set(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from autolint.autograd.heap import Heap
 from autolint.autograd.values import (
@@ -96,6 +96,7 @@ class Node(Cell):
         self.opaque = opaque
         self.freed = NO
         self.retained: GradHolder | None = None
+        self.claims: tuple[Any, ...] = ()
 
 
 @dataclass

@@ -157,7 +157,8 @@ class GradHolder(Cell):
     `words` is the set of states it can be in (joins are unions); `stale_at` is where a backward
     added to gradients that a step had used; `dropped_at` where fresh gradients were cleared. `absent`
     says whether `.grad` is None, `cleared` whether that is because it was cleared. `rebound` counts,
-    over all paths, how often `.data =` put other memory under it.
+    over all paths, how often `.data =` put other memory under it; `kept`: a name was given to its
+    memory through `.data`.
     """
 
     def __init__(self, words: frozenset[Word]) -> None:
@@ -168,6 +169,7 @@ class GradHolder(Cell):
         self.cleared = False
         self.stale_at: Origin = None
         self.dropped_at: Origin = None
+        self.kept = False
         self.rebound = (0, 0)
         self.last_rebind: Write | None = None
 
@@ -264,14 +266,15 @@ class TensorState(GradHolder):
 class OffAlias:
     """How a reference came about under no_grad: another name for a tensor, or a view of it.
 
-    `name` is the first name it was bound to.
+    `name` is the first name it was bound to; `written`: it was written through, a handle to the tensor.
     """
 
-    __slots__ = ("block", "made", "name", "source", "view")
+    __slots__ = ("block", "made", "name", "source", "view", "written")
 
     def __init__(self, made: Origin, view: bool, source: Tensor, block: object) -> None:
         self.made = made
         self.name = ""
+        self.written = False
         self.view = view
         self.source = source
         self.block = block
@@ -354,7 +357,10 @@ NONE = Scalar(None, known=True)
 
 
 class Sequence(Value, Cell):
-    """A list or tuple; `items` is None where its length is not known, `rest` then stands for any item."""
+    """A list or tuple; `items` is None where its length is not known, `rest` then stands for any item.
+
+    `source` is the generator function that yields the items, if one does.
+    """
 
     def __init__(
         self, items: tuple[Value, ...] | None, rest: Value | None = None, mutable: bool = True
@@ -363,6 +369,7 @@ class Sequence(Value, Cell):
         self.items = items
         self.rest = rest
         self.mutable = mutable
+        self.source: Any = None
 
 
 class Mapping(Value, Cell):
@@ -404,7 +411,11 @@ class Unknown(Value, Cell):
 
 
 class Instance(Value, Cell):
-    """An object of a class of the project (or of a layer of torch, see `Module`)."""
+    """An object of a class of the project (or of a layer of torch, see `Module`).
+
+    `open`: it may have attributes that were not seen. `assumed`: nobody was seen to build it, so it may
+    be of a derived class.
+    """
 
     def __init__(self, cls: Any, origin: Origin = None, grade: Grade = Grade.BUILT) -> None:
         Cell.__init__(self)
@@ -413,6 +424,7 @@ class Instance(Value, Cell):
         self.grade = grade
         self.attributes: dict[str, Value] = {}
         self.open = False
+        self.assumed = False
 
 
 class Module(Instance, GradHolder):

@@ -9,14 +9,17 @@ from autolint.autograd.values import (
     NO,
     Kind,
     Mapping,
+    Parameters,
     Scalar,
     Sequence,
     Tensor,
+    Through,
     Unknown,
     Value,
     resolve,
 )
 from autolint.interpreter import attributes, expressions, names, tensors, writes
+from autolint.interpreter.iteration import holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -55,6 +58,8 @@ def renamed(m: Machine, source: cst.CSTNode, value: Value, site: Site) -> Value:
 
 def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | None) -> None:
     """Bind a value to a target of any shape."""
+    if not (isinstance(target, cst.Attribute) and target.attr.value == "data"):
+        _keep(m, value)
     if isinstance(target, cst.Name):
         if source is not None:
             value = renamed(m, source, value, m.site(target))
@@ -76,12 +81,32 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         assign(m, target.value, Sequence(None, names.element(m, value)), None)
 
 
+def _keep(m: Machine, value: Value) -> None:
+    """Note that a tensor's memory got a name of its own: it may be put back later."""
+    found = resolve(value)
+    if isinstance(found, Tensor) and found.through in (Through.DATA, Through.DETACH):
+        for holder in attributes.holders_behind(found.base):
+            m.change(holder, "kept", True)
+    elif isinstance(found, Sequence):
+        for item in (*(found.items or ()), *(() if found.rest is None else (found.rest,))):
+            if isinstance(resolve(item), Tensor):
+                _keep(m, item)
+
+
 def _unpack(
     m: Machine, target: cst.Tuple | cst.List, value: Value, source: cst.CSTNode | None
 ) -> None:
     parts: list[cst.CSTNode | None] = [None] * len(target.elements)
     if isinstance(source, (cst.Tuple, cst.List)) and len(source.elements) == len(parts):
         parts = [element.value for element in source.elements]
+    if _exchanges(target, source):
+        parts = [None] * len(target.elements)
+        for element in target.elements:
+            if isinstance(element.value, cst.Attribute) and element.value.attr.value == "data":
+                owner = resolve(expressions.evaluate(m, element.value.value))
+                if isinstance(owner, Tensor):
+                    for holder in attributes.holders_behind(owner):
+                        m.change(holder, "kept", True)
     starred = next(
         (i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None
     )
@@ -94,6 +119,15 @@ def _unpack(
         if starred is not None and position > starred:
             place = position - len(target.elements)
         assign(m, element.value, tensors.unpacked(m, value, place, element), parts[position])
+
+
+def _exchanges(target: cst.Tuple | cst.List, source: cst.CSTNode | None) -> bool:
+    """`a, b = b, a`: the same things under each other's names."""
+    if not isinstance(source, (cst.Tuple, cst.List)):
+        return False
+    left = [names.dotted(element.value) for element in target.elements]
+    right = [names.dotted(element.value) for element in source.elements]
+    return all(left) and sorted(left) == sorted(right)
 
 
 def _middle(m: Machine, value: Value, before: int, after: int) -> Value:
@@ -200,6 +234,13 @@ def _augmented(m: Machine, symbol: str, old: Value, value: Value, node: cst.AugA
 def extend(m: Machine, sequence: Sequence, value: Value) -> None:
     """`list += value` or `list.extend(value)`."""
     value = resolve(value)
+    if isinstance(value, Parameters):
+        every = [*(sequence.items or ()), *((sequence.rest,) if sequence.rest else ()), value]
+        if all(isinstance(resolve(item), (Parameters, Tensor)) for item in every):
+            sets = [holder for item in every for holder in holders_of(m, item)]
+            m.change(sequence, "items", None)
+            m.change(sequence, "rest", summary(tuple(dict.fromkeys(sets))))
+            return
     if isinstance(value, Sequence) and value.items is not None and sequence.items is not None:
         m.change(sequence, "items", (*sequence.items, *value.items))
         return
@@ -218,5 +259,6 @@ def run_del(m: Machine, node: cst.Del) -> bool:
         if isinstance(target, cst.Name):
             m.heap.drop(m.frame.names, target.value)
         elif isinstance(target, cst.Attribute):
-            attributes.delete(m, expressions.evaluate(m, target.value), target.attr.value)
+            receiver = expressions.evaluate(m, target.value)
+            attributes.delete(m, receiver, target.attr.value, m.site(target))
     return True

@@ -97,7 +97,9 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: cst.CSTNode) -
         return gradient(m, tensor, site)
     if name in ("requires_grad", "is_leaf"):
         if name == "requires_grad":
-            tensors.off_alias_used(m, tensor, "requires_grad", site)
+            used = tensors.off_alias_used(m, tensor, "requires_grad", site)
+            if used is not None:
+                m.tell(used)
         state = tensor.state
         known = state.requires_grad if name == "requires_grad" else state.leaf
         return _truth(known & tensor.tensor if known is YES else known)
@@ -126,13 +128,7 @@ def _truth(known: Tri) -> Scalar:
 def gradient(m: Machine, tensor: Tensor, site: Site) -> Value:
     """`tensor.grad`: None before the first backward, else a tensor that stands for the gradient."""
     state = tensor.state
-    holders: tuple[GradHolder, ...]
-    if state.members:
-        holders = state.members
-    elif state.owner is not None:
-        holders = (state.owner,)
-    else:
-        holders = (state,)
+    holders = holders_behind(tensor)
     for holder in holders:
         m.change(holder, "read", True)
     leaf = state.leaf & state.requires_grad
@@ -239,13 +235,12 @@ def _put_on_tensor(
     elif name == "data":
         rebind_data(m, tensor, value, site, target)
     elif name == "grad":
-        _put_gradient(m, tensor, value, site)
+        put_gradient(m, tensor, value, site)
 
 
-def _put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
+def put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
     """`p.grad = None` clears; any other gradient put there by hand is unknown."""
-    state = tensor.state
-    holders = state.members or ((state.owner,) if state.owner is not None else (state,))
+    holders = holders_behind(tensor)
     given = resolve(value)
     if isinstance(given, Scalar) and given.known and given.value is None:
         writes.clear(m, holders, site)
@@ -282,9 +277,8 @@ def rebind_data(
     ties: Tensor | None = None
     if isinstance(given, Tensor) and given.through in (Through.DATA, Through.DETACH):
         base = given.base
-        both_live = base.grade is Grade.BUILT and tensor.grade is Grade.BUILT
-        if base.state is not tensor.state and base.storage is given.storage and both_live:
-            ties = base if writes.parameter(base) is not NO else None
+        if base.state is not tensor.state and base.storage is given.storage:
+            ties = base if _ties(tensor, base) else None
     event = m.emit(
         DataRebind,
         site,
@@ -302,9 +296,35 @@ def rebind_data(
         m.change(tensor.state, "rank", None)
 
 
-def delete(m: Machine, receiver: Value, name: str) -> None:
+def _ties(tensor: Tensor, base: Tensor) -> bool:
+    """Whether two parameters share memory from now on, as far as can be seen.
+
+    Both must be known to live on. What is put back (a backup of the tensor's own memory was taken, or
+    its memory was exchanged before) is no tie.
+    """
+    if base.grade is not Grade.BUILT or tensor.grade is not Grade.BUILT:
+        return False
+    if writes.parameter(base) is NO or tensor.state.requires_grad is NO:
+        return False
+    mine, theirs = holders_behind(tensor), holders_behind(base)
+    if set(mine) & set(theirs):
+        return False
+    if any(holder.kept for holder in mine):
+        return False
+    return not any(holder.rebound[1] for holder in (*mine, *theirs))
+
+
+def holders_behind(tensor: Tensor) -> tuple[GradHolder, ...]:
+    """The parameter sets that a tensor stands for: itself, its layer, or all of a summary."""
+    state = tensor.state
+    return state.members or ((state,) if state.owner is None else (state.owner,))
+
+
+def delete(m: Machine, receiver: Value, name: str, site: Site) -> None:
     """`del receiver.name`."""
     receiver = resolve(receiver)
+    if isinstance(receiver, Tensor) and name == "grad":
+        writes.clear(m, holders_behind(receiver), site)
     if isinstance(receiver, Instance):
         m.heap.drop(receiver.attributes, name)
 

@@ -174,6 +174,8 @@ def _instance_method(
         if found.binding == "property":
             inner = follow(m, found, Arguments([receiver]), node)
             return call(m, inner, args, node)
+        if receiver.assumed and functions.is_stub(found):
+            return unknown_call(m, receiver, args, node)  # meant to be overridden
         given = args
         if found.binding == "class":
             given = Arguments([receiver.cls, *args.positional], args.keywords, args.star)
@@ -260,9 +262,16 @@ def _may_follow(m: Machine, function: FunctionValue, args: Arguments) -> bool:
 
 
 def run_function(
-    m: Machine, function: FunctionValue, bound: dict[str, Value], node: cst.CSTNode | None
+    m: Machine,
+    function: FunctionValue,
+    bound: dict[str, Value],
+    node: cst.CSTNode | None,
+    context: bool = True,
 ) -> Value:
-    """Run a function's body with its parameters bound; the joined value of its returns."""
+    """Run a function's body with its parameters bound; the joined value of its returns.
+
+    `context`: this is one of the contexts in which the function is really called.
+    """
     assert function.node is not None and function.unit is not None
     heap, caller = m.heap, m.frame
     call_site = m.site(node) if node is not None else None
@@ -285,7 +294,10 @@ def run_function(
     m.frame = frame
     m.depth += 1
     m.followed.add(id(function.node))
-    m.sink.scope_entered(m.scope())
+    if context:
+        m.sink.scope_entered(m.scope())
+    for wrapper in function.wrappers:
+        weaken(m, [wrapper])
     try:
         if isinstance(function.node, cst.Lambda):
             frame.statement = caller.statement if caller is not None else function.node
@@ -305,7 +317,9 @@ def run_function(
         if function.manager:
             changed = frame.yield_modes[0] if frame.yield_modes else inner
             return Manager(changed, value=frame.yields[0] if frame.yields else None)
-        return Sequence(None, any_of(m, frame.yields) if frame.yields else None)
+        made = Sequence(None, any_of(m, frame.yields) if frame.yields else None)
+        made.source = function
+        return made
     return value
 
 
@@ -337,7 +351,8 @@ _CLEARING = re.compile(r"(zero|clear|reset)\w*grad", re.IGNORECASE)
 def unknown_call(m: Machine, callee: Value, args: Arguments, node: cst.CSTNode) -> Value:
     """A call of code that is not followed: what it is given is weakened, its result is unknown."""
     values = args.all()
-    if _CLEARING.search(getattr(callee, "name", "") or ""):
+    escaped = isinstance(callee, Unknown) and m.facts.get("escaped")
+    if escaped or _CLEARING.search(getattr(callee, "name", "") or ""):
         weaken(m, list(m.optimizers()))
     weaken(m, [callee, *values])
     for value in values:
@@ -354,8 +369,11 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         if isinstance(value, Optimizer):
             for holder in value.sets():
                 graph.forget(m.heap, holder)
-        elif isinstance(value, BoundMethod):
+        elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
+        elif isinstance(value, Unknown):
+            for optimizer in tensors.optimizers_behind(value):
+                weaken(m, [optimizer], depth)
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):
                 graph.forget(m.heap, holder)
@@ -407,9 +425,11 @@ def unknown_method(
         return NONE
     if name == "scale" and args.positional:
         return training.scaled(m, args.positional[0], site)
-    weaken(m, args.all())
+    weaken(m, [receiver, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)
+        if tensors.optimizers_behind(value):
+            m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
     return m.unknown(receiver, *args.all(), origin=site)
 
 

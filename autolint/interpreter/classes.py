@@ -15,9 +15,11 @@ from autolint.autograd.values import (
     Grade,
     GradHolder,
     Instance,
+    Mapping,
     Module,
     Optimizer,
     Qualified,
+    Sequence,
     Tensor,
     Tri,
     Unknown,
@@ -245,6 +247,7 @@ def instance_for_methods(m: Machine, cls: ClassValue, node: cst.CSTNode) -> Valu
     if value is None:
         return None
     value.grade = Grade.BUILT
+    value.assumed = True
     init = lookup(cls, "__init__")
     if isinstance(init, FunctionValue):
         calls.follow_unknown(m, init, value, node)
@@ -261,6 +264,12 @@ def weaken_gradients(m: Machine, value: Value) -> None:
         return
     for holder in all_holders(m, found):
         graph.forget(m.heap, holder)
+    for item in found.attributes.values():
+        held = resolve(item)
+        if isinstance(held, Sequence) and held.items == ():
+            m.change(held, "items", None)  # other methods fill it
+        elif isinstance(held, Mapping) and not held.items:
+            m.change(held, "open", True)
 
 
 def all_holders(m: Machine, value: Value) -> list[GradHolder]:

@@ -25,6 +25,8 @@ from autolint.interpreter.objects import (
     ClassValue,
     FunctionValue,
     Manager,
+    MethodOf,
+    Partial,
 )
 
 # ---------------------------------------------------------------------- functions
@@ -49,12 +51,12 @@ def run_function_def(m: Machine, node: cst.FunctionDef) -> bool:
     for param in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params):
         if param.default is not None:
             function.defaults[param.name.value] = expressions.evaluate(m, param.default)
-    decorate(m, function, node)
+    value = decorate(m, function, node)
     if holder is None and not frame.is_module:
         frame.nested.append(function)
     else:
         m.defined.append(function)
-    names.bind(m, node.name.value, function)
+    names.bind(m, node.name.value, value)
     return True
 
 
@@ -66,8 +68,12 @@ def _prefix(frame: Frame) -> str:
     return ""
 
 
-def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> None:
-    """What the decorators tell: binding, grad mode, or that the function is wrapped by something."""
+def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> Value:
+    """What the decorators make of a function: known ones tell its binding or grad mode.
+
+    Those of the project are called; what they give back takes the function's place.
+    """
+    result: Value = function
     mode = m.autograd.mode
     for decorator in reversed(node.decorators):
         value = resolve(expressions.evaluate(m, decorator.decorator))
@@ -77,12 +83,30 @@ def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> None
                 function.mode = value.mode
         elif isinstance(value, Qualified):
             decorate_by_name(function, value.name)
-        elif not _is_setter(value):
+        elif isinstance(value, (FunctionValue, BoundMethod)) and node.decorators:
+            result = _wrapped(m, value, function, result, decorator)
+        elif not isinstance(value, MethodOf):
             function.decorated = True
+            function.wrappers = (*function.wrappers, value)
+    return result
 
 
-def _is_setter(value: Value) -> bool:
-    return isinstance(value, BoundMethod)
+def _wrapped(
+    m: Machine,
+    decorator: FunctionValue | BoundMethod,
+    function: FunctionValue,
+    result: Value,
+    node: cst.Decorator,
+) -> Value:
+    """Call a decorator of the project on a function."""
+    function.decorated = True
+    call = cst.Call(func=cst.Name("_"))
+    made = resolve(calls.call(m, decorator, Arguments([result]), call))
+    if isinstance(made, (FunctionValue, BoundMethod, Partial)):
+        if isinstance(made, FunctionValue) and made.cls is None and made is not function:
+            made.binding = function.binding
+        return made
+    return result
 
 
 def make_lambda(m: Machine, node: cst.Lambda) -> Value:

@@ -14,6 +14,7 @@ from autolint.autograd.values import (
     Mapping,
     Module,
     Optimizer,
+    Parameters,
     Scalar,
     Sequence,
     Tensor,
@@ -24,7 +25,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import assignment, attributes, calls, definitions, names, tensors
 from autolint.interpreter.events import Guard
-from autolint.interpreter.iteration import iterations
+from autolint.interpreter.iteration import holders_of, iterations, summary
 from autolint.interpreter.machine import MAX_LOOP_DEPTH, Machine
 from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
 
@@ -121,6 +122,9 @@ def _items(m: Machine, node: cst.Tuple | cst.List | cst.Set) -> Sequence:
             fixed = False
             value = calls.spread(m, inner)
         known.append(value)
+    if not fixed and all(isinstance(resolve(value), (Parameters, Tensor)) for value in known):
+        sets = [holder for value in known for holder in holders_of(m, value)]
+        return Sequence(None, summary(tuple(dict.fromkeys(sets))))
     if not fixed:
         rest = known[0] if len(known) == 1 else m.unknown(*known, origin=m.site(node))
         if len(known) > 1:

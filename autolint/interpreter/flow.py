@@ -13,6 +13,7 @@ from autolint.autograd.values import (
     NONE,
     Cell,
     GradMode,
+    Instance,
     Scalar,
     Tensor,
     Tri,
@@ -20,11 +21,11 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import assignment, definitions, expressions, names
+from autolint.interpreter import assignment, calls, classes, definitions, expressions, names
 from autolint.interpreter.events import Guard, LoopMark
 from autolint.interpreter.iteration import items_of, iterations
 from autolint.interpreter.machine import MAX_LOOP_DEPTH, Frame, LoopState, Machine
-from autolint.interpreter.objects import Manager
+from autolint.interpreter.objects import ClassValue, FunctionValue, Manager
 
 
 def run_body(m: Machine, body: cst.BaseSuite | Sequence[cst.BaseStatement]) -> bool:
@@ -173,10 +174,34 @@ def _for(m: Machine, node: cst.For) -> bool:
     known = items_of(m, source) is not None
 
     def bind(item: Value) -> bool:
+        advance(m, source)
         assignment.assign(m, node.target, item, None)
         return True
 
     return _loop(m, node, items, bind, node.body, node.orelse, known=known)
+
+
+_CLEARS = frozenset({"zero_grad", "zero_", "grad", "grad="})
+
+
+def advance(m: Machine, source: Value) -> None:
+    """Run what an iterator does between two items, as far as gradients are concerned.
+
+    The code of a generator, or of an object's `__next__`, was run once; what it does each time may
+    clear gradients. So may an unknown iterable that was given an optimizer.
+    """
+    found = resolve(source)
+    if isinstance(found, Unknown):
+        calls.weaken(m, [found])
+    run = getattr(found, "source", None)
+    functions = [run] if isinstance(run, FunctionValue) else []
+    if isinstance(found, Instance) and isinstance(found.cls, ClassValue):
+        methods = (classes.lookup(found.cls, name) for name in ("__iter__", "__next__"))
+        functions += [each for each in methods if isinstance(each, FunctionValue)]
+    for function in functions:
+        names_used = function.context.names.get(function.qualname, frozenset())
+        if not names_used.isdisjoint(_CLEARS):
+            calls.weaken(m, list(m.optimizers()))
 
 
 def _while(m: Machine, node: cst.While) -> bool:
@@ -331,6 +356,9 @@ def _with(m: Machine, node: cst.With) -> bool:
         flows = run_body(m, node.body)
     finally:
         m.muted = muted
+    for manager in managers:
+        if manager.value is not None:
+            calls.weaken(m, [each for each in (resolve(manager.value),) if type(each) is Unknown])
     for manager in managers:
         if manager.before is not None:
             before = manager.before

@@ -27,6 +27,7 @@ from autolint.interpreter.objects import (
     BoundMethod,
     ClassValue,
     FunctionValue,
+    MethodOf,
 )
 from autolint.interpreter.screen import FACTORIES
 from autolint.interpreter.tensors import behind
@@ -121,6 +122,24 @@ def unknown_arguments(
     return names
 
 
+def is_stub(function: FunctionValue) -> bool:
+    """Whether a body does nothing: `pass`, `...`, a docstring, `raise NotImplementedError`."""
+    node = function.node
+    if not isinstance(node, cst.FunctionDef):
+        return False
+    for statement in node.body.body:
+        smalls = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        for small in smalls:
+            if isinstance(small, (cst.Pass, cst.Raise)):
+                continue
+            plain = isinstance(small, cst.Expr) and isinstance(
+                small.value, (cst.Ellipsis, cst.SimpleString, cst.ConcatenatedString)
+            )
+            if not plain:
+                return False
+    return True
+
+
 def worth_following(m: Machine, function: FunctionValue, args: Arguments) -> bool:
     """Whether a function of another file is followed: one level, and only if it holds a trigger.
 
@@ -158,7 +177,10 @@ def _first_parameter(function: FunctionValue) -> str:
 
 def run_unfollowed(m: Machine, frame: Frame) -> None:
     """Functions defined in a function that nobody called: run once, for what is in them."""
+    returned = [resolve(value) for _, value in frame.returns]
     for function in frame.nested:
+        if function in returned and frame.call is not None:
+            continue  # the caller has it, and calls it in its own context
         if id(function.node) in m.followed or m.depth >= MAX_DEPTH:
             continue
         names = function.context.names.get(function.qualname)
@@ -173,6 +195,8 @@ def run_passed(m: Machine, value: Value) -> None:
     receiver: Value | None = None
     if isinstance(found, BoundMethod):
         receiver, found = found.receiver, found.function
+    if isinstance(found, MethodOf) or isinstance(found, FunctionValue):
+        m.heap.put(m.facts, "escaped", True)
     if not isinstance(found, FunctionValue) or id(found.node) in m.followed:
         return
     if found.node is None or m.depth >= MAX_DEPTH:
@@ -186,7 +210,8 @@ def run_alone(m: Machine, function: FunctionValue, receiver: Value | None) -> No
     loops, guards = m.loops, m.guards
     m.loops, m.guards = (), ()
     try:
-        calls.run_function(m, function, unknown_arguments(m, function, receiver), None)
+        bound = unknown_arguments(m, function, receiver)
+        calls.run_function(m, function, bound, None, context=False)
     finally:
         m.loops, m.guards = loops, guards
         m.heap.undo(mark)

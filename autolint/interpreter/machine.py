@@ -152,11 +152,19 @@ class Machine:
         frame = self.frame
         return Site(frame.unit, node, frame.statement)
 
+    def build(self, event: type[E], site: Site, **fields: Any) -> E:
+        """An event that happens here and now."""
+        return event(site, self.scope(), self.autograd.mode, self.loops, self.guards, **fields)
+
+    def tell(self, event: Event) -> None:
+        """Tell the rules, unless nobody listens or the block is there to raise."""
+        if type(event) in self.wanted and not self.muted:
+            self.sink.emit(event)
+
     def emit(self, event: type[E], site: Site, **fields: Any) -> E:
-        """Build an event and tell the rules, unless nobody listens or the block is there to raise."""
-        made = event(site, self.scope(), self.autograd.mode, self.loops, self.guards, **fields)
-        if event in self.wanted and not self.muted:
-            self.sink.emit(made)
+        """Build an event and tell the rules."""
+        made = self.build(event, site, **fields)
+        self.tell(made)
         return made
 
     def listens(self, event: type[Event]) -> bool:

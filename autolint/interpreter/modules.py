@@ -317,6 +317,9 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     site = m.site(node)
     if name in ("parameters", "named_parameters"):
         return Parameters(holders_of(m, module) or (module,), name == "named_parameters")
+    if name == "apply" and args.positional:
+        calls.call(m, args.positional[0], Arguments([module]), node)
+        return module
     if name in _SELF:
         return module
     if name == "requires_grad_":

@@ -42,7 +42,8 @@ class FileContext:
 class FunctionValue(Value):
     """A function of the project. `node` and `unit` are None until it is cut out of another file.
 
-    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood.
+    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood, which
+    `wrappers` are where they were given something.
     """
 
     name: str
@@ -57,6 +58,7 @@ class FunctionValue(Value):
     binding: str = "function"
     generator: bool = False
     manager: bool = False
+    wrappers: tuple[Value, ...] = ()
     defaults: dict[str, Value] = field(default_factory=dict)
 
     @property

@@ -17,6 +17,7 @@ from autolint.autograd.values import (
     Kind,
     Mapping,
     Module,
+    Optimizer,
     Parameters,
     Scalar,
     Sequence,
@@ -89,6 +90,32 @@ def behind(value: Value, limit: int = MAX_BEHIND) -> list[Tensor | GradHolder]:
     return found
 
 
+def optimizers_behind(value: Value, limit: int = 24) -> list[Optimizer]:
+    """The optimizers that an unknown object was given, directly or inside something else."""
+    found: list[Optimizer] = []
+    todo: list[Value] = [value]
+    seen: set[int] = set()
+    while todo and len(seen) < limit:
+        item = resolve(todo.pop())
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Optimizer):
+            found.append(item)
+        elif isinstance(item, Unknown):
+            todo.extend(item.inputs)
+            todo.extend(item.attributes.values())
+        elif isinstance(item, Sequence):
+            todo.extend(item.items or ())
+        elif isinstance(item, Mapping):
+            todo.extend(item.items.values())
+        else:
+            receiver = getattr(item, "receiver", None)
+            if isinstance(receiver, Optimizer):
+                found.append(receiver)
+    return found
+
+
 def hidden_node(m: Machine, values: list[tuple[int, Value]], site: Site) -> Node | None:
     """A node for what comes in through operands that are not known: all its edges are maybe."""
     edges: list[tuple[Node | GradHolder, Tri]] = []
@@ -107,44 +134,50 @@ def hidden_node(m: Machine, values: list[tuple[int, Value]], site: Site) -> Node
     return Node("a call", tuple(edges), (), site, m.autograd.stamp, opaque=True)
 
 
-def use(m: Machine, operands: list[Operand], site: Site) -> None:
-    """Tell the rules what a recorded operation takes that was tampered with.
+def use(m: Machine, operands: list[Operand], site: Site) -> tuple[OffAliasUsed, ...]:
+    """What a recorded operation takes that was tampered with.
 
-    That is an alias made under no_grad, or a tensor whose memory was written through a detached alias.
+    A tensor whose memory was written through a detached alias is told to the rules at once. An alias
+    made under no_grad matters where a backward runs through the result: that is given back, to be
+    told then.
     """
     if m.autograd.mode.off:
-        return
+        return ()
+    claims: list[OffAliasUsed] = []
     for _, tensor in operands:
-        off_alias_used(m, tensor, "operation", site)
+        claim = off_alias_used(m, tensor, "operation", site)
+        if claim is not None:
+            claims.append(claim)
         pending = tensor.storage.pending
         if pending is not None and tensor.through is Through.SELF:
             m.change(tensor.storage, "pending", None)
             m.emit(SourceUsed, site, tensor=tensor, write=pending)
+    return tuple(claims)
 
 
-def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> None:
-    """Tell the rules that an alias made under no_grad is used outside."""
+def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> OffAliasUsed | None:
+    """The use of an alias made under no_grad, outside its block, as if it were detached."""
     for alias in tensor.sources():
         off = alias.off
         if alias.through is not Through.SELF:
-            return
+            return None
         if off is None:
             continue
-        if off.block is m.autograd.block and m.autograd.mode.off:
-            return
+        inside = off.block is m.autograd.block and m.autograd.mode.off
+        if inside or off.written or not m.listens(OffAliasUsed):
+            return None
         if tensor.tensor is not YES or off.source.state.requires_grad is not YES:
-            return
-        if m.listens(OffAliasUsed):
-            m.emit(
-                OffAliasUsed,
-                site,
-                alias=off,
-                tensor=tensor,
-                how=how,
-                made=off.made,
-                target_text=off.name or off.made.text,
-            )
-        return
+            return None
+        return m.build(
+            OffAliasUsed,
+            site,
+            alias=off,
+            tensor=tensor,
+            how=how,
+            made=off.made,
+            target_text=off.name or off.made.text,
+        )
+    return None
 
 
 # ---------------------------------------------------------------------- ops
@@ -163,7 +196,7 @@ def operate(
 ) -> Value:
     """The result of an op on these operands (by parameter position)."""
     found, unseen = operands_of(m, values)
-    use(m, found, site)
+    claims = use(m, found, site)
     if kind is None:
         kind = facts.result_kind([promoted(values)])
     if not ranked:
@@ -177,6 +210,8 @@ def operate(
     if outputs == 1:
         result = m.autograd.apply(facts, found, kind, rank, site, unseen=unseen, alias=alias)
         _attach(result, hidden, facts)
+        if claims and isinstance(result.state.node, Node):
+            m.change(result.state.node, "claims", (*result.state.node.claims, *claims))
         return result
     return _several(m, facts, found, kind, rank, site, unseen, hidden, alias)
 

@@ -56,6 +56,7 @@ from autolint.interpreter.events import RequiresGradSet, Revealed
 from autolint.interpreter.iteration import Zipped, items_of, unknown_item
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, Manager, Partial
+from autolint.interpreter.unit import Site
 
 Handler = Callable[[Machine, Arguments, cst.Call], Value]
 
@@ -121,6 +122,11 @@ def _torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
         return op_calls.make(m, made, args, node)
     if library.is_initializer(name) and args.positional:
         return _initialise(m, args, node)
+    if name.startswith("torch._foreach_"):
+        return _foreach(m, name, args, site)
+    unbound = _unbound(m, name, args, node)
+    if unbound is not None:
+        return unbound
     if name.startswith("torch.Tensor.") and args.positional:
         receiver = resolve(args.positional[0])
         if isinstance(receiver, Tensor):
@@ -136,6 +142,29 @@ def _torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     for value in args.all():
         functions.run_passed(m, value)
     return m.unknown(*args.all(), origin=site)
+
+
+def _foreach(m: Machine, name: str, args: Arguments, site: Site) -> Value:
+    """`torch._foreach_zero_(gradients)` and its like."""
+    for item in tensors.behind(args.positional[0]) if args.positional else ():
+        if isinstance(item, Tensor) and item.state.grad_of:
+            if name == "torch._foreach_zero_":
+                writes.clear(m, item.state.grad_of, site, NO)
+            elif name.endswith("_"):
+                writes.touch_gradient(m, item)
+    return m.unknown(*args.all(), origin=site)
+
+
+def _unbound(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value | None:
+    """`torch.optim.SGD.zero_grad(optimizer)`, `nn.Module.zero_grad(model)`."""
+    owner, _, method = name.rpartition(".")
+    first = resolve(args.positional[0]) if args.positional else None
+    rest = Arguments(args.positional[1:], args.keywords, args.star)
+    if isinstance(first, Optimizer) and library.is_optimizer(owner):
+        return training.optimizer_method(m, first, method, rest, node, own=False)
+    if isinstance(first, Module) and layers.layer(owner) is not None:
+        return modules.method(m, first, method, rest, node)
+    return None
 
 
 def _op(m: Machine, name: str, op: OpFacts, args: Arguments, node: cst.Call) -> Value:
@@ -450,6 +479,8 @@ def _setattr(m: Machine, args: Arguments, node: cst.Call) -> Value:
             classes.store(m, receiver, name.value, value, m.site(node))
         elif isinstance(resolve(value), (Module, Tensor)):
             m.heap.put(receiver.attributes, f"*{len(receiver.attributes)}", value)
+    elif isinstance(receiver, Tensor) and isinstance(name, Scalar) and name.value == "grad":
+        attributes.put_gradient(m, receiver, value, m.site(node))
     return NONE
 
 

@@ -44,8 +44,14 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int
     tensor = _as_loss(m, value, site)
     if tensor is None:
         return Scalar(None, known=True)
-    tensors.off_alias_used(m, tensor, "backward", site)
+    used = tensors.off_alias_used(m, tensor, "backward", site)
+    if used is not None:
+        m.tell(used)
     found = graph.walk(tensor)
+    for node, sure in found.nodes:
+        if sure is YES:
+            for claim in node.claims:
+                m.tell(claim)
     reached = _resolved_reach(m, found)
     m.emit(
         Backward,

@@ -42,6 +42,8 @@ def write(
     if target.state.grad_of:
         touch_gradient(m, target)
         return target
+    if target.off is not None:
+        target.off.written = True
     found, unseen = tensors.operands_of(m, operands)
     tensors.use(m, [(0, target), *found], site)
     event = _emit(m, target, site, target_node, operation)

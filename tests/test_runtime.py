@@ -12,7 +12,8 @@ from .places import MODEL, PROJECTS, RULES, TUTORIALS, named
 
 torch = pytest.importorskip("torch")
 
-from autolint.runtime.cases import MODULE, Outcome, main, run_file, run_fixture  # noqa: E402
+from autolint.runtime.cases import main, run_file, run_fixture  # noqa: E402
+from autolint.runtime.outcomes import MODULE, Outcome  # noqa: E402
 
 
 def failures(outcomes: list[Outcome]) -> str:

@@ -64,7 +64,7 @@ _NUMBERS = _words("item tolist numpy cpu")
 _WRITES_OF_NUMBERS = _words("zero_ fill_ copy_ normal_ uniform_ set_ resize_ data_ptr")
 _LIKE_ANOTHER = _words("to type_as expand_as view_as reshape_as new_tensor")
 _TESTS = _words("isinstance hasattr callable is_tensor len type id")
-_TO_PYTHON = _words("int float bool str repr print format list deepcopy save asarray")
+_TO_PYTHON = _words("int float bool str repr print format list deepcopy save asarray multinomial")
 _TO_TENSOR = _words("as_tensor tensor from_numpy")
 
 

@@ -458,6 +458,12 @@ def _quiet(m: Machine, args: Arguments, node: cst.Call) -> Value:
     return Scalar()
 
 
+def _everything(m: Machine, args: Arguments, node: cst.Call) -> Value:
+    """`locals()`, `globals()`: whoever gets it may do anything to what is in sight."""
+    calls.weaken(m, list(m.optimizers()))
+    return m.unknown(*m.optimizers(), origin=m.site(node))
+
+
 def _isinstance(m: Machine, args: Arguments, node: cst.Call) -> Value:
     return Scalar(kind=Kind.BOOL)
 
@@ -592,6 +598,9 @@ _OUTSIDE: dict[str, Handler] = {
     "builtins.issubclass": _isinstance,
     "builtins.hasattr": _isinstance,
     "builtins.callable": _isinstance,
+    "builtins.locals": _everything,
+    "builtins.globals": _everything,
+    "builtins.vars": _everything,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
     "builtins.map": _map,

@@ -20,6 +20,7 @@ from typing import TextIO
 import torch
 
 from autolint.runtime.observing import contradictions, describe, plain
+from autolint.runtime.outcomes import MODULE, Failure, Outcome
 from autolint.testing import (
     Answer,
     Case,
@@ -35,33 +36,7 @@ from autolint.testing import (
 )
 from autolint.testing.marks import ErrorMark
 
-MODULE = "<module>"
 _numbers = itertools.count()
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A mark that does not hold: what it claims and what torch showed."""
-
-    line: int
-    claim: str
-    observation: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A case (or the module body) and what of it does not hold on this torch."""
-
-    path: str
-    name: str
-    failures: tuple[Failure, ...]
-
-    def __str__(self) -> str:
-        lines = [
-            f"\n    {self.path}:{failure.line}: claimed {failure.claim}; seen {failure.observation}"
-            for failure in self.failures
-        ]
-        return f"{'FAIL' if lines else 'ok  '} {self.path}::{self.name}{''.join(lines)}"
 
 
 @dataclass(frozen=True)
@@ -127,11 +102,17 @@ def run_file(path: str | Path, device: str = "cpu", root: Path | None = None) ->
     return run_fixture(read_fixture(path), device, root)
 
 
-def run_fixture(fixture: Fixture, device: str = "cpu", root: Path | None = None) -> list[Outcome]:
+def run_fixture(
+    fixture: Fixture,
+    device: str = "cpu",
+    root: Path | None = None,
+    started: Callable[[Case], None] = lambda case: None,
+) -> list[Outcome]:
     """Import a fixture and run its cases on `device`: an outcome for the module body and each case.
 
-    `root` is the folder from which a fixture of several files imports the others. Raises MarkError
-    if marks of a case exclude each other on this torch.
+    `root` is the folder from which a fixture of several files imports the others. `started` is told
+    of each case before it runs. Raises MarkError if marks of a case exclude each other on this
+    torch.
     """
     watch = _Watch(fixture.path)
     outcomes: list[Outcome] = []
@@ -142,6 +123,7 @@ def run_fixture(fixture: Fixture, device: str = "cpu", root: Path | None = None)
             failure = Failure((*ended.lines, 1)[0], "an import without error", str(ended))
             return [Outcome(fixture.path, MODULE, (failure,))]
         for case in fixture.cases:
+            started(case)
             failures = _run_case(fixture.path, case, module, device, watch)
             outcomes.append(Outcome(fixture.path, case.name, failures))
     return _with_reveals(fixture, watch, outcomes)

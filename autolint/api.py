@@ -105,8 +105,8 @@ class Finding:
     """What a rule yields. `severity` None means the rule's own.
 
     `fault` is a key of the fault itself (the write, the node, the backward): of several rules that
-    report one fault, the engine keeps the most specific. `scope` is the function that the site is in,
-    if that is not the event's: a site in another file is shown at the call that led there.
+    report one fault, the engine keeps the most specific. `scope` is the function that the site is
+    in, if that is not the event's: a site in another file is shown at the call that led there.
     """
 
     site: Site
@@ -125,8 +125,8 @@ Check = Callable[[E], Iterator[Finding]]
 class Rule:
     """A rule: name, page, code, severity, and the checks that it registers with `on`.
 
-    `missing` marks rules about something absent: each followed context of the function must show the
-    fault. `more_specific_than` lists the codes that it displaces where the fault is the same.
+    `missing` marks rules about something absent: each followed context of the function must show
+    the fault. `more_specific_than` lists the codes that it displaces where the fault is the same.
     """
 
     def __init__(

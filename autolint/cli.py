@@ -23,6 +23,7 @@ Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 
 FORMATS = ("text", "concise", "json", "github")
 SEVERITIES = ("info", "warning", "error")
+DEVICES = ("cpu", "cuda", "all")
 
 
 class _Failure(click.ClickException):
@@ -74,7 +75,7 @@ def main(args: Sequence[str] | None = None) -> None:
 @click.group(
     cls=_CheckByDefault,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[check] [OPTIONS] [PATH]... | explain [CODE]",
+    subcommand_metavar="[check] [OPTIONS] [PATH]... | explain [CODE] | verify [CODE]...",
 )
 @click.version_option(autolint.__version__, message="autolint %(version)s")
 def cli() -> None:
@@ -158,6 +159,10 @@ def explain(code: str | None) -> None:
     entry = registry.find(code) if code is not None else None
     if entry is not None:
         click.echo(f"{entry.code} {entry.name} ({entry.severity})\n\n{entry.page.strip()}")
+        if entry.rule is not None:
+            from autolint.runtime.shown import shown
+
+            click.echo(f"\n{shown(entry.code, entry.rule.module)}")
         return
     entries = [each for each in registry if each.code.startswith(code or "")]
     if not entries:
@@ -166,6 +171,58 @@ def explain(code: str | None) -> None:
         raise _Failure(f"no rule is called {code!r}{did_you_mean(code or '', registry.keys())}")
     for line in _table(entries):
         click.echo(line)
+
+
+@cli.command()
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
+@click.option(
+    "--device",
+    type=_Choice(DEVICES),
+    default="all",
+    show_default=True,
+    help="Where to run; all: every device that torch sees.",
+)
+@click.option(
+    "--format",
+    type=_Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Form of the report.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds after which the cases of a rule are taken to hang.",
+)
+@click.pass_context
+def verify(
+    ctx: click.Context, /, codes: tuple[str, ...], device: str, format: str, timeout: float
+) -> None:
+    """Run the cases of rules in the installed torch and see whether what they claim holds.
+
+    CODE is a code (AG102), the beginning of codes (AG1), or a name; without any, all rules are
+    verified. Exit codes: 0 all hold, 1 some do not, 2 there is no torch or no such device.
+    """
+    from autolint.progress import bar
+    from autolint.runtime import report
+    from autolint.runtime.packs import PackError, UnknownRule
+    from autolint.runtime.verify import Impossible
+    from autolint.runtime.verify import verify as verified
+
+    try:
+        with bar("rules") as progress:
+            found = verified(codes, device, timeout, progress)
+    except (Impossible, PackError) as error:
+        raise _Failure(str(error)) from error
+    except UnknownRule as error:
+        from autolint.config import did_you_mean
+
+        hint = did_you_mean(error.key, error.known)
+        raise _Failure(f"no rule to verify is called {error.key!r}{hint}") from error
+    click.echo(report.as_json(found) if format == "json" else report.text(found))
+    ctx.exit(0 if found.holds else 1)
 
 
 def _table(entries: Sequence[Entry]) -> Iterator[str]:

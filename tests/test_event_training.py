@@ -115,8 +115,8 @@ def test_no_step() -> None:
 @pytest.mark.parametrize(
     ("make", "use", "view", "how"),
     [
-        ("v = w.view(2)", "y = v * 2", True, "operation"),
-        ("v = w", "y = v * 2", False, "operation"),
+        ("v = w.view(2)", "(v * 2).sum().backward()", True, "operation"),
+        ("v = w", "(v * 2).sum().backward()", False, "operation"),
         ("v = w.sum(0, keepdim=True).view(1) if 0 else w[0]", "v.backward()", True, "backward"),
     ],
 )

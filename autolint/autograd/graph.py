@@ -30,7 +30,8 @@ Stamp: TypeAlias = "tuple[tuple[object, int], ...]"
 class Saved:
     """A value that an operation saved for its backward, with the versions its memory had then.
 
-    `by_memory`: not the tensor object is kept but a view of its memory, which `.data =` does not reach.
+    `by_memory`: not the tensor object is kept but a view of its memory, which `.data =` does not
+    reach.
     """
 
     __slots__ = ("hidden", "holder", "rebound", "storage", "sure", "tensor", "version")
@@ -47,10 +48,11 @@ class Saved:
         self.rebound = self.holder.rebound if self.holder is not None else (0, 0)
 
     def changed(self) -> Write | None:
-        """The write that changed the value since, on some path at least; None if it was not changed.
+        """The write that changed the value since, on some path at least; None if it was not
+        changed.
 
-        A `.data =` under the saved tensor counts only where it was saved as an operand: a result is
-        kept by its memory.
+        A `.data =` under the saved tensor counts only where it was saved as an operand: a result
+        is kept by its memory.
         """
         storage, holder = self.storage, self.holder
         seen, hidden = storage.last_write, storage.last_hidden

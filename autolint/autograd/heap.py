@@ -19,7 +19,7 @@ Changes: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, Any]]"
 
 
 def _birth(facts: Facts) -> int:
-    """When the cell that these facts belong to was made; 0 for names, which may be called so too."""
+    """When the cell that these facts belong to was made; 0 for names, which may be called so."""
     birth = facts.get("birth", 0)
     return birth if type(birth) is int else 0
 
@@ -97,9 +97,9 @@ class Heap:
     def join(self, arms: list[Changes], born: int, join: Callable[[Any, Any, Any], Any]) -> None:
         """Make the join of the changes of several arms, all taken at the present state.
 
-        `born` is the clock (`Cell.clock`) before the arms ran: a cell made inside one arm exists in
-        that arm only, so its facts are that arm's. `join(key, left, right)` joins two values of a fact;
-        MISSING stands for an absent one.
+        `born` is the clock (`Cell.clock`) before the arms ran: a cell made inside one arm exists
+        in that arm only, so its facts are that arm's. `join(key, left, right)` joins two values of
+        a fact; MISSING stands for an absent one.
         """
         if len(arms) == 1:
             self.apply(arms[0])

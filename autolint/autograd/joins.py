@@ -1,7 +1,7 @@
 """What holds of a value, or of a fact, on two paths of a program.
 
-Joins are memoised by pair while the paths of one branch are merged, so that two names of one object are
-two names of one object afterwards.
+Joins are memoised by pair while the paths of one branch are merged, so that two names of one
+object are two names of one object afterwards.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ Operand = tuple[int, Tensor]
 class Autograd:
     """The symbolic autograd engine.
 
-    `mode` is the grad mode of the running thread; `block` identifies the grad-off block it comes from;
-    `stamp` says in which iterations of which loops the program is.
+    `mode` is the grad mode of the running thread; `block` identifies the grad-off block it comes
+    from; `stamp` says in which iterations of which loops the program is.
     """
 
     def __init__(self, heap: Heap) -> None:

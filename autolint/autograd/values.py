@@ -1,9 +1,10 @@
-"""The abstract values: what is known of a tensor, a module, an optimizer … at one point of a program.
+"""The abstract values: what is known of a tensor, a module, an optimizer … at one point of a
+program.
 
-Three-valued facts (`Tri`) say yes, no or maybe. Objects that change while a program runs (a tensor's
-state, its storage, a module) are `Cell`s: their fields are written through `heap.Heap.put` only, so
-that a branch can be undone and joined. Where a value came from is an opaque `Origin`: nothing here
-knows about source code.
+Three-valued facts (`Tri`) say yes, no or maybe. Objects that change while a program runs (a
+tensor's state, its storage, a module) are `Cell`s: their fields are written through
+`heap.Heap.put` only, so that a branch can be undone and joined. Where a value came from is an
+opaque `Origin`: nothing here knows about source code.
 """
 
 from __future__ import annotations
@@ -152,13 +153,14 @@ class Value:
 
 
 class GradHolder(Cell):
-    """A set of parameters that share one gradient state: a leaf tensor, or a layer's own parameters.
+    """A set of parameters that share one gradient state: a leaf tensor, or a layer's own
+    parameters.
 
     `words` is the set of states it can be in (joins are unions); `stale_at` is where a backward
-    added to gradients that a step had used; `dropped_at` where fresh gradients were cleared. `absent`
-    says whether `.grad` is None, `cleared` whether that is because it was cleared. `rebound` counts,
-    over all paths, how often `.data =` put other memory under it; `kept`: a name was given to its
-    memory through `.data`.
+    added to gradients that a step had used; `dropped_at` where fresh gradients were cleared.
+    `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared.
+    `rebound` counts, over all paths, how often `.data =` put other memory under it; `kept`: a name
+    was given to its memory through `.data`.
     """
 
     def __init__(self, words: frozenset[Word]) -> None:
@@ -179,9 +181,9 @@ class Storage(Cell):
 
     `version` counts the writes that autograd sees, `hidden` those through `.data` or numpy, which
     bump no counter that it reads. `parts` are the storages this one may be, after a join (all of
-    them, if `together`); `savers` are
-    the latest (node, saved value) that keep a value of it; `last_write` and `last_hidden` are the last
-    writes by counter; `pending` is a write through a detached alias whose effect nobody used yet.
+    them, if `together`); `savers` are the latest (node, saved value) that keep a value of it;
+    `last_write` and `last_hidden` are the last writes by counter; `pending` is a write through a
+    detached alias whose effect nobody used yet.
     """
 
     def __init__(self, parts: tuple[Storage, ...] = (), together: bool = False) -> None:
@@ -216,17 +218,15 @@ class Write:
 class TensorState(GradHolder):
     """What all references to one tensor object share.
 
-    `dtype` is the exact dtype's name where it is known (`float32`), `rank` the number of dimensions or
-    None, `sized` whether it is surely not 0-d; `placed` whether a device was
-    chosen for it; `parameter` says whether it is an `nn.Parameter`;
-    `cut` is True for a detached alias: history does not pass from it to its source; `views` are the
-    views that follow this tensor's history; `perhaps` are tensors that it may be a view of, or the
-    same object as.
-    `accumulates` is False for a view made under no_grad, whose gradient goes nowhere;
-    `members` are the holders that a summary element stands for (the `p` of `for p in
-    model.parameters()`); `owner` is the layer that a `.weight` belongs to;
-    `grad_of` are the sets whose `.grad` this is; `memory` is its storage;
-    `buffer` marks an `nn.Buffer`.
+    `dtype` is the exact dtype's name where it is known (`float32`), `rank` the number of
+    dimensions or None, `sized` whether it is surely not 0-d; `placed` whether a device was chosen
+    for it; `parameter` says whether it is an `nn.Parameter`; `cut` is True for a detached alias:
+    history does not pass from it to its source; `views` are the views that follow this tensor's
+    history; `perhaps` are tensors that it may be a view of, or the same object as. `accumulates`
+    is False for a view made under no_grad, whose gradient goes nowhere; `members` are the holders
+    that a summary element stands for (the `p` of `for p in model.parameters()`); `owner` is the
+    layer that a `.weight` belongs to; `grad_of` are the sets whose `.grad` this is; `memory` is
+    its storage; `buffer` marks an `nn.Buffer`.
     """
 
     def __init__(
@@ -266,7 +266,8 @@ class TensorState(GradHolder):
 class OffAlias:
     """How a reference came about under no_grad: another name for a tensor, or a view of it.
 
-    `name` is the first name it was bound to; `written`: it was written through, a handle to the tensor.
+    `name` is the first name it was bound to; `written`: it was written through, a handle to the
+    tensor.
     """
 
     __slots__ = ("block", "made", "name", "source", "view", "written")
@@ -357,7 +358,8 @@ NONE = Scalar(None, known=True)
 
 
 class Sequence(Value, Cell):
-    """A list or tuple; `items` is None where its length is not known, `rest` then stands for any item.
+    """A list or tuple; `items` is None where its length is not known, `rest` then stands for any
+    item.
 
     `source` is the generator function that yields the items, if one does.
     """
@@ -373,7 +375,9 @@ class Sequence(Value, Cell):
 
 
 class Mapping(Value, Cell):
-    """A dict: `items` by literal key; `open` when other keys may be there, `rest` standing for them."""
+    """A dict: `items` by literal key; `open` when other keys may be there, `rest` standing for
+    them.
+    """
 
     def __init__(self, items: dict[Hashable, Value], open: bool, rest: Value | None = None) -> None:
         Cell.__init__(self)
@@ -394,9 +398,9 @@ class Qualified(Value):
 class Unknown(Value, Cell):
     """A value about which nothing is known yet.
 
-    `refined` is what a later use proved it to be; `inputs` are the values it was computed from (graph
-    edges pass through as maybe); `attributes` keep one identity per attribute read; `name` is the last
-    name it was read under, the weakest evidence.
+    `refined` is what a later use proved it to be; `inputs` are the values it was computed from
+    (graph edges pass through as maybe); `attributes` keep one identity per attribute read; `name`
+    is the last name it was read under, the weakest evidence.
     """
 
     def __init__(
@@ -413,8 +417,8 @@ class Unknown(Value, Cell):
 class Instance(Value, Cell):
     """An object of a class of the project (or of a layer of torch, see `Module`).
 
-    `open`: it may have attributes that were not seen. `assumed`: nobody was seen to build it, so it may
-    be of a derived class.
+    `open`: it may have attributes that were not seen. `assumed`: nobody was seen to build it, so
+    it may be of a derived class.
     """
 
     def __init__(self, cls: Any, origin: Origin = None, grade: Grade = Grade.BUILT) -> None:
@@ -469,7 +473,9 @@ class Parameters(Value):
 
 
 class Optimizer(Value, Cell):
-    """An optimizer; `contents` is YES where `holders` is all it steps, else it has an `opaque` set too."""
+    """An optimizer; `contents` is YES where `holders` is all it steps, else it has an `opaque` set
+    too.
+    """
 
     def __init__(
         self,

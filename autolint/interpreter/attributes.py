@@ -299,8 +299,8 @@ def rebind_data(
 def _ties(tensor: Tensor, base: Tensor) -> bool:
     """Whether two parameters share memory from now on, as far as can be seen.
 
-    Both must be known to live on. What is put back (a backup of the tensor's own memory was taken, or
-    its memory was exchanged before) is no tie.
+    Both must be known to live on. What is put back (a backup of the tensor's own memory was taken,
+    or its memory was exchanged before) is no tie.
     """
     if base.grade is not Grade.BUILT or tensor.grade is not Grade.BUILT:
         return False

@@ -219,7 +219,7 @@ def _class_method(
 
 
 def follow(m: Machine, function: FunctionValue, args: Arguments, node: cst.CSTNode) -> Value:
-    """Call a function of the project: run its body, or treat it as unseen where that is not done."""
+    """Call a function of the project: run its body, or treat it as unseen where it is not run."""
     done = follow_checked(m, function, args, node)
     if done is None:
         return unknown_call(m, function, args, node)
@@ -272,7 +272,8 @@ def run_function(
 
     `context`: this is one of the contexts in which the function is really called.
     """
-    assert function.node is not None and function.unit is not None
+    assert function.node is not None
+    assert function.unit is not None
     heap, caller = m.heap, m.frame
     call_site = m.site(node) if node is not None else None
     frame = Frame(

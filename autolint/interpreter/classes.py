@@ -1,4 +1,6 @@
-"""Classes and objects: definition, lookup, construction, attributes, and the facts of a built module."""
+"""Classes and objects: definition, lookup, construction, attributes, and the facts of a built
+module.
+"""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def _add(m: Machine, receiver: Sequence, value: Value) -> None:
 
 
 def _countable(m: Machine, receiver: Sequence) -> bool:
-    """Whether a list stays one of known length: it is filled outside loops, or is of this iteration."""
+    """Whether a list stays one of known length: it is filled outside loops, or is of this
+    iteration.
+    """
     if len(receiver.items or ()) >= 64:
         return False
     return receiver.birth > max(m.loop_births, default=0)

@@ -1,9 +1,10 @@
 """The events: what the interpreter tells the rules, in the order in which the program does it.
 
-Each event carries where it happens, under which grad mode, in which loops and under which tests, and
-in which function, reached by which calls. `triggers` are the names of which at least one must occur in
-a function (or in what it calls) for the event to be possible there: the screen runs no other function.
-Where `company` is not empty, one of these must occur as well, there or in a function that it calls.
+Each event carries where it happens, under which grad mode, in which loops and under which tests,
+and in which function, reached by which calls. `triggers` are the names of which at least one must
+occur in a function (or in what it calls) for the event to be possible there: the screen runs no
+other function. Where `company` is not empty, one of these must occur as well, there or in a
+function that it calls.
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ class Guard:
 class Scope:
     """The function an event happens in.
 
-    `function` identifies the function, `context` the chain of calls it was reached by. `framework`:
-    somebody else's engine owns the training loop here (CATALOGUE's framework guard);
-    `optimizer_code`: writing parameters is the purpose here (optimizer guard). `clears` says whether
-    anything in this file clears gradients.
+    `function` identifies the function, `context` the chain of calls it was reached by.
+    `framework`: somebody else's engine owns the training loop here (CATALOGUE's framework guard);
+    `optimizer_code`: writing parameters is the purpose here (optimizer guard). `clears` says
+    whether anything in this file clears gradients.
     """
 
     name: str
@@ -128,10 +129,11 @@ class SavedBy:
 class InPlaceWrite(Event):
     """Memory of a tensor is written.
 
-    `target` is the reference written to (what stands at the left or before the method), `through` how
-    it reaches the memory, `base` the tensor at the other end. `saved_by` are the operations that saved
-    the old value and whose graph is still there. `parameter`: base is (part of) a module's parameters.
-    `target_text` is the target as written. `result_used`: the write's value is used.
+    `target` is the reference written to (what stands at the left or before the method), `through`
+    how it reaches the memory, `base` the tensor at the other end. `saved_by` are the operations
+    that saved the old value and whose graph is still there. `parameter`: base is (part of) a
+    module's parameters. `target_text` is the target as written. `result_used`: the write's value
+    is used.
     """
 
     triggers = frozenset({"data", "detach", "detach_", "numpy", "asarray"})
@@ -241,8 +243,9 @@ class OptimizerStep(Event):
 class RequiresGradSet(Event):
     """A tensor is asked to require grad: by keyword, method, attribute, or `nn.Parameter`.
 
-    `how` is "keyword", "method", "attribute" or "parameter"; `value` is what is asked for; `made` is
-    where the tensor was made; `factory` the qualified name of the factory that made it, if known.
+    `how` is "keyword", "method", "attribute" or "parameter"; `value` is what is asked for; `made`
+    is where the tensor was made; `factory` the qualified name of the factory that made it, if
+    known.
     """
 
     triggers = frozenset({"requires_grad", "requires_grad_", "Parameter", "requires_grad="})
@@ -276,8 +279,8 @@ class OffAliasUsed(Event):
 class StoredTensor:
     """A tensor kept as an attribute: where it was assigned, and by how many assignments.
 
-    `initialised`: nn.Module's own `__init__` had run by then. `placed`: the tensor was put on a device
-    by hand on its way here (`device=`, `.to(device)`, `.cuda()`).
+    `initialised`: nn.Module's own `__init__` had run by then. `placed`: the tensor was put on a
+    device by hand on its way here (`device=`, `.to(device)`, `.cuda()`).
     """
 
     name: str

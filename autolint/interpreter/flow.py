@@ -225,7 +225,8 @@ def _loop(
     forever: bool = False,
     known: bool = False,
 ) -> bool:
-    """Run the iterations on the real state; afterwards the last one's state, joined with the breaks.
+    """Run the iterations on the real state; afterwards the last one's state, joined with the
+    breaks.
 
     `known`: the items are all there are; `forever`: only a break leads out.
     """

@@ -1,4 +1,4 @@
-"""Functions and classes of other files: cut out by their lines and parsed when they are followed."""
+"""Functions and classes of other files: cut out by their lines, parsed when they are followed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def load(m: Machine, function: FunctionValue) -> bool:
 
 
 class Slices:
-    """Functions that were cut out and parsed, the latest used of them, bounded by their characters."""
+    """Functions that were cut out and parsed, the latest used of them, bounded by their
+    characters.
+    """
 
     MAX_CHARS = 400_000
 

@@ -143,14 +143,15 @@ def is_stub(function: FunctionValue) -> bool:
 def worth_following(m: Machine, function: FunctionValue, args: Arguments) -> bool:
     """Whether a function of another file is followed: one level, and only if it holds a trigger.
 
-    A function of this file that holds one counts as a trigger: a method of a base in another file may
-    call what a class of this file overrides. Of an object, all constructors of its bases are run.
+    A function of this file that holds one counts as a trigger: a method of a base in another file
+    may call what a class of this file overrides. Of an object, all constructors of its bases are
+    run.
     """
     receiver = args.positional[0] if args.positional else None
     above = m.frame.function
-    if function.name == "__init__" and above is not None and above.name == "__init__":
-        if receiver is m.frame.names.get(_first_parameter(above)):
-            return True
+    chained = function.name == "__init__" and above is not None and above.name == "__init__"
+    if chained and above is not None and receiver is m.frame.names.get(_first_parameter(above)):
+        return True
     if function.name == "__init__" and isinstance(receiver, Instance):
         cls = receiver.cls
         if isinstance(cls, ClassValue) and not cls.context.foreign:
@@ -195,7 +196,7 @@ def run_passed(m: Machine, value: Value) -> None:
     receiver: Value | None = None
     if isinstance(found, BoundMethod):
         receiver, found = found.receiver, found.function
-    if isinstance(found, MethodOf) or isinstance(found, FunctionValue):
+    if isinstance(found, (MethodOf, FunctionValue)):
         m.heap.put(m.facts, "escaped", True)
     if not isinstance(found, FunctionValue) or id(found.node) in m.followed:
         return

@@ -1,4 +1,4 @@
-"""The state of an execution: frames, loops, tests, the heap, the bounds, and the events it emits."""
+"""The state of an execution: frames, loops, tests, heap, bounds, and the events it emits."""
 
 from __future__ import annotations
 

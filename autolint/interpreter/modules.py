@@ -49,8 +49,7 @@ def parameter(m: Machine, value: Value, requires_grad: Tri, site: Site) -> Tenso
     """`nn.Parameter(value)`: a new leaf that shares the memory of what it is made from."""
     found = resolve(value)
     if not isinstance(found, Tensor):
-        made = m.autograd.leaf(Kind.UNKNOWN, None, requires_grad, site, parameter=YES)
-        return made
+        return m.autograd.leaf(Kind.UNKNOWN, None, requires_grad, site, parameter=YES)
     old = found.state
     grad = requires_grad if old.kind.differentiable is not NO else NO
     state = TensorState(grad, YES, old.kind, old.rank, None, old.inference, YES)
@@ -340,8 +339,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name in ("children", "modules", "named_children"):
         return _children(m, module, name)
     if CHILDREN in module.attributes:
-        done = containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
-        return done
+        return containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
     if name in _QUIET:
         return m.unknown(module) if name != "load_state_dict" else Unknown()
     calls.weaken(m, [module, *args.all()])

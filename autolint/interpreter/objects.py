@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class FileContext:
-    """A file whose code runs: its index, its global names, and its parsed source if it is the linted one.
+    """A file whose code runs: its index, its global names, and its parsed source if it is the
+    linted one.
 
     `names_of` are the names used per qualified name of a function, for the screen and for guards.
     """
@@ -42,8 +43,8 @@ class FileContext:
 class FunctionValue(Value):
     """A function of the project. `node` and `unit` are None until it is cut out of another file.
 
-    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood, which
-    `wrappers` are where they were given something.
+    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood,
+    which `wrappers` are where they were given something.
     """
 
     name: str
@@ -151,7 +152,7 @@ class Partial(Value):
 
 @dataclass(slots=True)
 class Arguments:
-    """The evaluated arguments of a call. `star`: some came through `*` or `**` and are not known."""
+    """The evaluated arguments of a call. `star`: some came through `*` or `**`, not known."""
 
     positional: list[Value] = field(default_factory=list)
     keywords: dict[str, Value] = field(default_factory=dict)

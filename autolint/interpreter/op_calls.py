@@ -314,9 +314,8 @@ def _factory_kind(facts: FactoryFacts, args: Arguments) -> tuple[Kind, str | Non
     if dtype is None and "dtype" in facts.parameters:
         place = facts.parameters.index("dtype")
         # Sizes are given one by one where the parameter list has one `size`.
-        if facts.size_at is None and place < len(args.positional):
-            if methods.is_dtype(resolve(args.positional[place])):
-                dtype = args.positional[place]
+        there = args.positional[place : place + 1] if facts.size_at is None else []
+        dtype = next((value for value in there if methods.is_dtype(resolve(value))), None)
     if dtype is not None:
         known = resolve(dtype)
         if isinstance(known, Scalar) and known.known and known.value is None:

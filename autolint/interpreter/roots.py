@@ -1,4 +1,4 @@
-"""What of a file is run: its module body, and the functions with a trigger that nothing else ran."""
+"""What of a file is run: the module body, and functions with a trigger that nothing else ran."""
 
 from __future__ import annotations
 
@@ -95,26 +95,27 @@ class _Runner:
         self._root()
         m.sink.scope_entered(m.scope())
         body = self.unit.module.body
-        position = 0
+        rest: list[cst.CSTNode] = list(body)
         complete = True
         try:
-            for position, statement in enumerate(body):
+            for statement in body:
                 m.frame.statement = statement
+                rest.pop(0)
                 if not flow.run(m, statement):
                     break
         except BoundReached:
             complete = False
-            self._define_rest(body[position:])
+            self._define_rest(rest)
         self._finish(complete)
 
-    def _define_rest(self, body: object) -> None:
+    def _define_rest(self, body: list[cst.CSTNode]) -> None:
         """Bind what is defined and imported after the point where the bound was reached."""
         m = self.m
         m.frame = self._frame()
         m.steps = 0
         m.loops, m.guards = (), ()
         try:
-            for statement in body:  # type: ignore[attr-defined]
+            for statement in body:
                 if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
                     flow.run(m, statement)
                 elif isinstance(statement, cst.SimpleStatementLine):
@@ -155,8 +156,8 @@ class _Runner:
     def _mode(self, function: FunctionValue) -> GradMode:
         """The grad mode that a function is taken to run in when no call of it is seen.
 
-        On, if its own text records something and no call of it in the file stands where recording is
-        off; else unknown.
+        On, if its own text records something and no call of it in the file stands where recording
+        is off; else unknown.
         """
         info = function.info
         if info is None or not info.records or function.decorated:

@@ -40,9 +40,7 @@ def _makes_tensors(cls: ClassInfo) -> bool:
 class Screen:
     """The functions of one file that can lead to one of the wanted events."""
 
-    def __init__(
-        self, index: FileIndex, project: Project, wanted: frozenset[type[Event]]
-    ) -> None:
+    def __init__(self, index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> None:
         self._index = index
         self._project = project
         self._needs = {(event.triggers, event.company) for event in wanted}
@@ -80,7 +78,8 @@ class Screen:
         return self._builds and any(map(_makes_tensors, self._index.classes.values()))
 
     def rooted(self) -> frozenset[str]:
-        """Qualified names of the functions that can give an event, and of their callers in the file.
+        """Qualified names of the functions that can give an event, and of their callers in the
+        file.
 
         Calls are seen by bare name, two levels up: a loop around a helper that steps an optimizer
         holds no trigger itself.

@@ -137,9 +137,9 @@ def hidden_node(m: Machine, values: list[tuple[int, Value]], site: Site) -> Node
 def use(m: Machine, operands: list[Operand], site: Site) -> tuple[OffAliasUsed, ...]:
     """What a recorded operation takes that was tampered with.
 
-    A tensor whose memory was written through a detached alias is told to the rules at once. An alias
-    made under no_grad matters where a backward runs through the result: that is given back, to be
-    told then.
+    A tensor whose memory was written through a detached alias is told to the rules at once. An
+    alias made under no_grad matters where a backward runs through the result: that is given back,
+    to be told then.
     """
     if m.autograd.mode.off:
         return ()
@@ -479,7 +479,9 @@ def _one(m: Machine, values: list[Value]) -> Value:
 
 
 def index(m: Machine, tensor: Tensor, keys: list[Value | None], node: cst.CSTNode) -> Value:
-    """`tensor[index]`: a view for numbers, slices, None and ellipsis; a copy for tensors and lists."""
+    """`tensor[index]`: a view for numbers, slices, None and ellipsis; a copy for tensors and
+    lists.
+    """
     facts = ops.method("__getitem__")
     assert facts is not None
     flat: list[Value | None] = []

@@ -1,4 +1,6 @@
-"""Calls of things outside the project: torch by its facts, builtins and harmless libraries by name."""
+"""Calls of things outside the project: torch by its facts, builtins and harmless libraries by
+name.
+"""
 
 from __future__ import annotations
 

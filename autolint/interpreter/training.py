@@ -111,9 +111,9 @@ def _as_loss(m: Machine, value: Value, site: Site) -> Tensor | None:
 def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
     """Whom a backward reaches, with the inferences for code that gets everything as arguments.
 
-    Something must require grad: if nothing is reached for sure, then what an optimizer was built with
-    and may be reached is. A graph with unseen parts also reaches the sets of optimizers whose contents
-    are not known: for sure if there is only one optimizer in sight.
+    Something must require grad: if nothing is reached for sure, then what an optimizer was built
+    with and may be reached is. A graph with unseen parts also reaches the sets of optimizers whose
+    contents are not known: for sure if there is only one optimizer in sight.
     """
     reached = dict(found.reached)
     optimizers = m.optimizers()

@@ -10,8 +10,8 @@ import libcst as cst
 class Unit:
     """Source that was parsed in one piece: a whole file, or one function cut out of another file.
 
-    `first_line` is the line of the file at which `module` begins (1-based); `indent` is the number of
-    columns that were cut off at the left of every line.
+    `first_line` is the line of the file at which `module` begins (1-based); `indent` is the number
+    of columns that were cut off at the left of every line.
     """
 
     __slots__ = ("first_line", "indent", "module", "path")
@@ -24,7 +24,9 @@ class Unit:
 
 
 class Site(NamedTuple):
-    """Where something happens: a node, the statement around it, and the piece of source they are in."""
+    """Where something happens: a node, the statement around it, and the piece of source they are
+    in.
+    """
 
     unit: Unit
     node: cst.CSTNode

@@ -1,4 +1,6 @@
-"""In-place writes: through a tensor itself, `.data`, `.detach()` or numpy; and writes to gradients."""
+"""In-place writes: through a tensor itself, `.data`, `.detach()` or numpy; and writes to
+gradients.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,50 @@
+"""What is done in a process of its own, by an interpreter that has imported torch.
+
+The fork server imports this module once for all of them, so nothing here may touch a device while
+it is imported: a fork does not survive that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from collections.abc import Callable
+
+import torch
+
+from autolint.runtime.cases import run_fixture
+from autolint.runtime.outcomes import Machine, Outcome
+from autolint.testing import read_fixture
+
+# Should an import ask whether there is CUDA, then the driver is asked, and CUDA is not started.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+
+with contextlib.suppress(ImportError):
+    # Every optimizer imports it when it is built: two seconds, here once instead of in each process.
+    import torch._dynamo
+
+Tell = Callable[[object], None]
+
+
+def look(tell: Tell) -> Machine:
+    """Ask torch for its devices. CUDA is touched: never do this where others are forked from."""
+    version = str(torch.__version__)
+    processor = f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    devices = {"cpu": processor}
+    if torch.cuda.is_available():
+        return Machine(version, {**devices, "cuda": torch.cuda.get_device_name()})
+    if torch.version.cuda is None and torch.version.hip is None:
+        return Machine(version, devices, f"torch {version} is built without CUDA")
+    return Machine(version, devices, f"torch {version} sees no CUDA device")
+
+
+def run(tell: Tell, path: str, device: str) -> tuple[int, list[Outcome]]:
+    """Run a fixture: how many cases it has, and what became of them.
+
+    `tell` gets the name and the first line of each case before it runs.
+    """
+    torch.set_num_threads(1)  # The values are small, and other fixtures run beside this one.
+    fixture = read_fixture(path)
+    outcomes = run_fixture(fixture, device, started=lambda case: tell((case.name, case.first)))
+    return len(fixture.cases), outcomes

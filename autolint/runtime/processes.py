@@ -24,7 +24,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-WORKER = "autolint.runtime.worker"
+_WORKER = "autolint.runtime.worker"
+_WARM = "autolint.runtime.warm"
 
 START_LIMIT = 120.0
 """Seconds in which a process must have imported torch."""
@@ -64,7 +65,7 @@ def run_all(tasks: Sequence[Task], limit: float, workers: int) -> Iterator[tuple
     with tempfile.TemporaryDirectory(prefix="autolint-") as folder:
         context = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
         if _FORKS:
-            context.set_forkserver_preload([WORKER])
+            context.set_forkserver_preload([_WARM])
             with _inside(folder):  # The server looks for modules where it starts, first of all.
                 forkserver.ensure_running()
         waiting = deque(enumerate(tasks))
@@ -168,7 +169,7 @@ def _serve(
             os.dup2(file.fileno(), stream)
         faulthandler.enable(file)
         try:
-            called = getattr(importlib.import_module(WORKER), function)
+            called = getattr(importlib.import_module(_WORKER), function)
             answers.send(("begun", None))
             faulthandler.dump_traceback_later(limit, file=file)
             value = called(lambda note: answers.send(("note", note)), *arguments)

@@ -1,13 +1,7 @@
-"""What is done in a process of its own, by an interpreter that has imported torch.
-
-The fork server imports this module once for all of them, so nothing here may touch a device while
-it is imported: a fork does not survive that.
-"""
+"""What is done in a process of its own, by an interpreter that has imported torch."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import platform
 from collections.abc import Callable
 
@@ -16,13 +10,6 @@ import torch
 from autolint.runtime.cases import run_fixture
 from autolint.runtime.outcomes import Machine, Outcome
 from autolint.testing import read_fixture
-
-# Should an import ask whether there is CUDA, then the driver is asked, and CUDA is not started.
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-
-with contextlib.suppress(ImportError):
-    # Every optimizer imports it when it is built: two seconds, here once instead of in each process.
-    import torch._dynamo
 
 Tell = Callable[[object], None]
 

@@ -15,6 +15,27 @@ import no_such_module
 RULE = no_such_module.Rule(__name__, __doc__, code="{code}")
 '''
 
+TRUE = """\
+import torch
+from autolint.testing import reveal
+
+
+def bad_write(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y = x.exp()
+    y.add_(1)
+    y.sum().backward()  # raises: RuntimeError "modified by an inplace operation"
+
+
+def good_write(device):
+    x = torch.ones(2, device=device, requires_grad=True)
+    y = reveal(x * 2)  # reveal: tensor grad non-leaf float rank=1
+    y.grad  # warns: UserWarning "is not a leaf Tensor"
+    y.sum().backward()
+    return x.grad  # observe: [2.0, 2.0]
+"""
+"""A fixture with each kind of mark; all of them hold."""
+
 
 class Pack:
     """Rules and fixtures under the entry points `mine`, in place of all others."""
@@ -43,3 +64,9 @@ class Pack:
         if fixture is not None:
             path.write_text(fixture)
         return path
+
+
+@pytest.fixture
+def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pack:
+    """An empty pack."""
+    return Pack(tmp_path, monkeypatch)

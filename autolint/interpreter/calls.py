@@ -38,11 +38,11 @@ from autolint.interpreter import (
     methods,
     modules,
     names,
-    tensors,
     torch_calls,
     training,
     writes,
 )
+from autolint.interpreter.behind import behind, optimizers_behind
 from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import (
     MAX_DEPTH,
@@ -373,7 +373,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
         elif isinstance(value, Unknown):
-            for optimizer in tensors.optimizers_behind(value):
+            for optimizer in optimizers_behind(value):
                 weaken(m, [optimizer], depth)
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):
@@ -419,7 +419,7 @@ def unknown_method(
         if isinstance(first, Optimizer):  # a scaler or engine that was handed in
             return training.optimizer_method(m, first, "step", Arguments(), node)
     if name == "zero_grad":
-        for item in tensors.behind(receiver):
+        for item in behind(receiver):
             if not isinstance(item, Tensor):
                 writes.clear(m, (item,), site)
         training.clear_opaque(m, site)
@@ -429,7 +429,7 @@ def unknown_method(
     weaken(m, [receiver, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)
-        if tensors.optimizers_behind(value):
+        if optimizers_behind(value):
             m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
     return m.unknown(receiver, *args.all(), origin=site)
 

@@ -29,6 +29,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import calls
+from autolint.interpreter.behind import behind
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import ModuleBuilt, StoredTensor
 from autolint.interpreter.iteration import holders_of
@@ -138,6 +139,9 @@ def construct(m: Machine, cls: ClassValue, args: Arguments, node: cst.CSTNode) -
     if value is None:
         return m.unknown(*args.all(), origin=site)
     init = lookup(cls, "__init__")
+    if m.shallow and isinstance(value, Module) and not _given_tensors(args):
+        value.own, value.open = MAYBE, True
+        return value
     if isinstance(init, FunctionValue):
         done = calls.follow_checked(
             m, init, Arguments([value, *args.positional], args.keywords, args.star), node
@@ -151,6 +155,10 @@ def construct(m: Machine, cls: ClassValue, args: Arguments, node: cst.CSTNode) -
     if isinstance(value, Module):
         built(m, value, site)
     return value
+
+
+def _given_tensors(args: Arguments) -> bool:
+    return any(isinstance(each, Tensor) for value in args.all() for each in behind(value, 12))
 
 
 def make(m: Machine, cls: ClassValue, kind: Tri, site: Site) -> Instance | None:

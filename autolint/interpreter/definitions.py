@@ -16,7 +16,8 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, expressions, flow, modules, names, tensors
+from autolint.interpreter import calls, classes, expressions, flow, modules, names
+from autolint.interpreter.behind import behind
 from autolint.interpreter.decorators import decorate_by_name
 from autolint.interpreter.machine import Frame, Machine
 from autolint.interpreter.objects import (
@@ -242,6 +243,6 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
 
 
 def _as_tensor(m: Machine, value: Unknown, site: object) -> Value:
-    tensor = m.autograd.opaque(tensors.behind(value), value.origin or site, Grade.USED)
+    tensor = m.autograd.opaque(behind(value), value.origin or site, Grade.USED)
     m.change(value, "refined", tensor)
     return tensor

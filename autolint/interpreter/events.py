@@ -27,7 +27,7 @@ from autolint.autograd.values import (
     Value,
     Word,
 )
-from autolint.interpreter.index import AUGMENTED, COMPARED, IN_PLACE, ITEM_STORED
+from autolint.interpreter.index import AUGMENTED, COMPARED, IN_PLACE, ITEM_STORED, WHOLE
 from autolint.interpreter.unit import Site
 
 WRITING = frozenset(
@@ -36,21 +36,10 @@ WRITING = frozenset(
 """Names of what writes memory."""
 
 WHOLE_NUMBERS = frozenset(
-    {COMPARED, "tensor", "arange", "full", "randint", "randperm", "zeros_like", "ones_like"}
-    | {
-        "full_like",
-        "empty_like",
-        "new_tensor",
-        "new_full",
-        "as_tensor",
-        "from_numpy",
-        "long",
-        "int",
-    }
-    | {"bool", "short", "byte", "char", "int8", "int16", "int32", "int64", "uint8", "LongTensor"}
-    | {"IntTensor", "ByteTensor", "BoolTensor", "argmax", "argmin", "argsort", "nonzero", "one_hot"}
-    | {"topk", "sort", "max", "min", "isnan", "eq", "ne", "gt", "lt", "ge", "le", "bincount"}
-    | {"tril_indices", "triu_indices", "unique", "round", "histc", "bucketize", "searchsorted"}
+    {COMPARED, WHOLE, "tensor", "arange", "full", "randint", "randperm", "zeros_like", "ones_like"}
+    | {"full_like", "empty_like", "new_tensor", "new_full", "as_tensor", "from_numpy"}
+    | {"LongTensor", "IntTensor", "ByteTensor", "BoolTensor", "argmax", "argmin", "argsort"}
+    | {"nonzero", "one_hot", "isnan", "bincount", "tril_indices", "triu_indices", "bucketize"}
 )
 """Names of what makes tensors of integers or booleans."""
 

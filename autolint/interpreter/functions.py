@@ -21,6 +21,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import attributes, calls
+from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
 from autolint.interpreter.objects import (
     Arguments,
@@ -30,7 +31,6 @@ from autolint.interpreter.objects import (
     MethodOf,
 )
 from autolint.interpreter.screen import FACTORIES
-from autolint.interpreter.tensors import behind
 
 
 def with_mode(function: FunctionValue, mode: GradMode) -> FunctionValue:

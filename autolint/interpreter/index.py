@@ -12,7 +12,9 @@ AUGMENTED = "+="
 ITEM_STORED = "[]="
 """Stands in `names` for a store into a subscript."""
 COMPARED = "=="
-"""Stands in `names` for a comparison of values."""
+"""Stands in `names` for a comparison whose result is passed on or given a name."""
+WHOLE = "int()"
+"""Stands in `names` for a cast to whole numbers or booleans, by method or by `dtype=`."""
 IN_PLACE = "_()"
 """Stands in `names` for the call of a method whose name ends with an underscore."""
 UNKNOWN_BASE = "?"
@@ -52,7 +54,7 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED`, `ITEM_STORED`, `COMPARED` and `IN_PLACE` stand for what has no name of its own,
+    `AUGMENTED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has no name of its own,
     `data=` for a store to an attribute of that name. A decorator that switches recording off is not
     among them: what it covers is never recorded.
     """

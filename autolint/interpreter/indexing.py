@@ -19,6 +19,7 @@ from autolint.interpreter.index import (
     IN_PLACE,
     ITEM_STORED,
     UNKNOWN_BASE,
+    WHOLE,
     ClassInfo,
     FileIndex,
     FunctionInfo,
@@ -117,9 +118,18 @@ class _Builder:
             scope.records = True
         if name is not None and name[-1:] == "_" and name[-2:] != "__":
             scope.names.add(IN_PLACE)
+        if isinstance(function, ast.Attribute) and name in _WHOLE_DTYPES:
+            scope.names.add(WHOLE)
+        for argument in node.args:
+            if isinstance(argument, ast.Compare):
+                scope.names.add(COMPARED)
+            elif isinstance(argument, ast.Attribute) and argument.attr in _WHOLE_DTYPES:
+                scope.names.add(WHOLE)
         for keyword in node.keywords:
             if keyword.arg is not None:
                 scope.names.add(keyword.arg)
+                if keyword.arg == "dtype" and last_name(keyword.value) in _WHOLE_DTYPES:
+                    scope.names.add(WHOLE)
                 if keyword.arg == "requires_grad" and is_true(keyword.value):
                     scope.records = True
         return False
@@ -228,6 +238,8 @@ class _Builder:
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, scope: _Scope) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if isinstance(node.value, ast.Compare):
+            scope.names.add(COMPARED)
         for target in targets:
             if isinstance(target, ast.Name):
                 if not scope.in_function or scope.owner is not None:
@@ -241,11 +253,6 @@ class _Builder:
                 value = node.value
                 if target.attr == "requires_grad" and value is not None and not is_false(value):
                     scope.records = True
-        return False
-
-    def _compare(self, node: ast.Compare, scope: _Scope) -> bool:
-        if any(not isinstance(op, _IDENTITY) for op in node.ops):
-            scope.names.add(COMPARED)
         return False
 
     def _unpacked(self, target: ast.Tuple | ast.List, scope: _Scope) -> None:
@@ -321,7 +328,9 @@ class _Builder:
 _RECORDING_CALLS = frozenset({"backward", "grad", "step", "requires_grad_"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "lazy_property"})
 # A handler's node is of the class that it is listed under.
-_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+_WHOLE_DTYPES = frozenset(
+    {"int", "bool", "long", "short", "byte", "char", "int8", "int16", "int32", "int64", "uint8"}
+)
 
 _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.Call: _Builder._call,
@@ -331,7 +340,6 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.With: _Builder._with,
     ast.AsyncWith: _Builder._with,
     ast.Expr: _Builder._expression,
-    ast.Compare: _Builder._compare,
     ast.Assign: _Builder._assign,
     ast.AnnAssign: _Builder._assign,
     ast.AugAssign: _Builder._augmented,

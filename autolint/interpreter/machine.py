@@ -115,7 +115,10 @@ class Frame:
 
 
 class Machine:
-    """One file being executed symbolically."""
+    """One file being executed symbolically.
+
+    `shallow`: a constructor is run for the tensors it keeps; the parts that get none are not built.
+    """
 
     def __init__(self, context: FileContext, project: Project, sink: Sink) -> None:
         self.main = context
@@ -136,6 +139,7 @@ class Machine:
         self.depth = 0
         self.steps = 0
         self.muted = 0
+        self.shallow = False
         self.loops: tuple[LoopMark, ...] = ()
         self.loop_births: list[int] = []
         self.guards: tuple[Guard, ...] = ()

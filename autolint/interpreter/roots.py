@@ -28,7 +28,8 @@ class FileAnalysis:
 def has_roots(index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> bool:
     """Whether anything in a file can give one of these events."""
     screen = Screen(index, project, wanted)
-    return screen.possible(index.module_level_names) or bool(screen.rooted()) or screen.builds()
+    names = index.module_level_names
+    return screen.possible(names) or bool(screen.rooted()) or bool(screen.builds())
 
 
 def analyse(unit: Unit, index: FileIndex, project: Project, sink: Sink) -> FileAnalysis:
@@ -175,7 +176,7 @@ class _Runner:
             if f.name != "__init__" and (f.name in called) is late and self._is_root(f)
         ]
         rooted = f"{cls.qualname}.__init__" in self.rooted
-        builds = late and (self.builds or rooted) and "__init__" in cls.namespace
+        builds = late and (cls.qualname in self.builds or rooted) and "__init__" in cls.namespace
         if not wanted and not builds:
             return
         init = classes.lookup(cls, "__init__")
@@ -184,7 +185,9 @@ class _Runner:
             return
         if not wanted and not rooted and classes.is_module(cls) is Tri.NO:
             return
+        m.shallow = not wanted and not rooted
         receiver = self._receiver(cls)
+        m.shallow = False
         for function in wanted:
             if self._is_root(function):  # not followed from one of its neighbours meanwhile
                 self._run(function, receiver)

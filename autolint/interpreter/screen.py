@@ -21,20 +21,9 @@ FACTORIES = frozenset(
 _OPTIMIZERS = frozenset({"optimizer", "optim", "opt", "optimizers", "SGD", "Adam", "AdamW"})
 
 
-def _called_as(info: FunctionInfo) -> str:
-    """The bare name by which a function is called: a constructor by that of its class."""
-    if info.name == "__init__" and info.class_name is not None:
-        return info.class_name.rpartition(".")[2]
-    return info.name
-
-
-def _makes_tensors(cls: ClassInfo) -> bool:
-    """Whether the constructor of a class, or a method that it calls, may make a tensor."""
-    init = cls.methods.get("__init__")
-    if init is None:
-        return False
-    run = [init, *(method for name, method in cls.methods.items() if name in init.names)]
-    return any(not method.names.isdisjoint(FACTORIES) for method in run)
+def _class_of(constructor: FunctionInfo) -> str:
+    """The bare name of the class that a constructor belongs to."""
+    return (constructor.class_name or "").rpartition(".")[2]
 
 
 class Screen:
@@ -73,9 +62,11 @@ class Screen:
             callees.append(cls.methods["__init__"].names)
         return names.union(*callees)
 
-    def builds(self) -> bool:
-        """Whether a class of the file may keep tensors that its own methods make."""
-        return self._builds and any(map(_makes_tensors, self._index.classes.values()))
+    def builds(self) -> frozenset[str]:
+        """Qualified names of the classes that may keep tensors which their constructor makes."""
+        if not self._builds:
+            return frozenset()
+        return frozenset(name for name, cls in self._index.classes.items() if _makes_tensors(cls))
 
     def rooted(self) -> frozenset[str]:
         """Qualified names of the functions that can give an event, and of their callers in the
@@ -93,15 +84,32 @@ class Screen:
             or self._hands_optimizer(info)
         }
         fresh = list(chosen.values())
-        for _ in range(_CALLER_LEVELS):
-            called = {_called_as(info) for info in fresh} - TOO_COMMON
+        for level in range(_CALLER_LEVELS):
+            called = {info.name for info in fresh} - TOO_COMMON
+            built = {_class_of(info) for info in fresh if info.name == "__init__"}
             fresh = [
                 info
                 for info in functions
-                if info.qualname not in chosen and not info.names.isdisjoint(called)
+                if info.qualname not in chosen
+                and (
+                    not info.names.isdisjoint(called)
+                    # Who builds an object decides what its constructor gets; models that build
+                    # their layers would lead to everything.
+                    or (level == 0 and info.name != "__init__" and not info.names.isdisjoint(built))
+                )
             ]
             chosen.update((info.qualname, info) for info in fresh)
         return frozenset(chosen)
+
+    def _makes_tensors(self, cls: ClassInfo) -> bool:
+        """Whether the constructor of a class, or what it calls, may make a tensor."""
+        init = cls.methods.get("__init__")
+        if init is None:
+            return False
+        run = [init, *(method for name, method in cls.methods.items() if name in init.names)]
+        functions = self._index.functions
+        run += [functions[name] for name in init.names if name in functions]
+        return any(not each.names.isdisjoint(FACTORIES) for each in run)
 
     def _hands_optimizer(self, info: FunctionInfo) -> bool:
         """Whether a function with an optimizer calls one of another file that can give an event."""

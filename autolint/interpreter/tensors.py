@@ -17,7 +17,6 @@ from autolint.autograd.values import (
     Kind,
     Mapping,
     Module,
-    Optimizer,
     Parameters,
     Scalar,
     Sequence,
@@ -29,12 +28,10 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import expressions, names
+from autolint.interpreter.behind import behind
 from autolint.interpreter.events import OffAliasUsed, SourceUsed
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
-
-MAX_BEHIND = 60
-"""How many values are looked at behind one unknown value."""
 
 
 def operands_of(m: Machine, values: list[tuple[int, Value]]) -> tuple[list[Operand], bool]:
@@ -53,67 +50,6 @@ def operands_of(m: Machine, values: list[tuple[int, Value]]) -> tuple[list[Opera
         elif isinstance(value, (Unknown, Instance, Mapping)):
             unseen = True
     return found, unseen
-
-
-def behind(value: Value, limit: int = MAX_BEHIND) -> list[Tensor | GradHolder]:
-    """The tensors and parameter sets that an unknown value may have been computed from."""
-    found: list[Tensor | GradHolder] = []
-    todo: list[Value] = [value]
-    seen: set[int] = set()
-    while todo and len(seen) < limit:
-        item = resolve(todo.pop())
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, Tensor):
-            found.append(item)
-        elif isinstance(item, Unknown):
-            todo.extend(item.inputs)
-        elif isinstance(item, Sequence):
-            todo.extend(item.items or ())
-            todo.extend(() if item.rest is None else (item.rest,))
-        elif isinstance(item, Mapping):
-            todo.extend(item.items.values())
-            todo.extend(() if item.rest is None else (item.rest,))
-        elif isinstance(item, Parameters):
-            found.extend(item.holders)
-        elif isinstance(item, Module):
-            if item.own is not NO:
-                found.append(item)
-            todo.extend(item.attributes.values())
-        elif isinstance(item, Instance):
-            todo.extend(item.attributes.values())
-        else:
-            receiver = getattr(item, "receiver", None)
-            if isinstance(receiver, Value):
-                todo.append(receiver)
-    return found
-
-
-def optimizers_behind(value: Value, limit: int = 24) -> list[Optimizer]:
-    """The optimizers that an unknown object was given, directly or inside something else."""
-    found: list[Optimizer] = []
-    todo: list[Value] = [value]
-    seen: set[int] = set()
-    while todo and len(seen) < limit:
-        item = resolve(todo.pop())
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, Optimizer):
-            found.append(item)
-        elif isinstance(item, Unknown):
-            todo.extend(item.inputs)
-            todo.extend(item.attributes.values())
-        elif isinstance(item, Sequence):
-            todo.extend(item.items or ())
-        elif isinstance(item, Mapping):
-            todo.extend(item.items.values())
-        else:
-            receiver = getattr(item, "receiver", None)
-            if isinstance(receiver, Optimizer):
-                found.append(receiver)
-    return found
 
 
 def hidden_node(m: Machine, values: list[tuple[int, Value]], site: Site) -> Node | None:

@@ -54,6 +54,7 @@ from autolint.interpreter import (
     training,
     writes,
 )
+from autolint.interpreter.behind import behind
 from autolint.interpreter.events import RequiresGradSet, Revealed
 from autolint.interpreter.iteration import Zipped, items_of, unknown_item
 from autolint.interpreter.machine import Machine
@@ -148,7 +149,7 @@ def _torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
 
 def _foreach(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     """`torch._foreach_zero_(gradients)` and its like."""
-    for item in tensors.behind(args.positional[0]) if args.positional else ():
+    for item in behind(args.positional[0]) if args.positional else ():
         if isinstance(item, Tensor) and item.state.grad_of:
             if name == "torch._foreach_zero_":
                 writes.clear(m, item.state.grad_of, site, NO)

@@ -29,6 +29,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import calls, classes, modules, tensors, writes
+from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState, StaleSaved
 from autolint.interpreter.iteration import holders_of, memory
 from autolint.interpreter.machine import Machine
@@ -101,7 +102,7 @@ def _as_loss(m: Machine, value: Value, site: Site) -> Tensor | None:
                 m.change(state, "leaf", NO)
         return found
     if isinstance(found, Unknown):
-        inputs = tensors.behind(found)
+        inputs = behind(found)
         opaque = m.autograd.opaque(inputs, found.origin or site, Grade.USED)
         m.change(found, "refined", opaque)
         return opaque
@@ -212,7 +213,7 @@ def _parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], 
             sets.extend(more)
             complete = complete and whole
         return tuple(dict.fromkeys(sets)), complete
-    for item in tensors.behind(found):
+    for item in behind(found):
         if isinstance(item, Tensor):
             sets.extend(holders_of(m, item))
         else:

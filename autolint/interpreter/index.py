@@ -54,9 +54,9 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has no name of its own,
-    `data=` for a store to an attribute of that name. A decorator that switches recording off is not
-    among them: what it covers is never recorded.
+    `AUGMENTED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has no name of
+    its own, `data=` for a store to an attribute of that name. A decorator that switches recording
+    off is not among them: what it covers is never recorded.
     """
     is_generator: bool
     is_async: bool

@@ -66,7 +66,9 @@ class Screen:
         """Qualified names of the classes that may keep tensors which their constructor makes."""
         if not self._builds:
             return frozenset()
-        return frozenset(name for name, cls in self._index.classes.items() if _makes_tensors(cls))
+        return frozenset(
+            name for name, cls in self._index.classes.items() if self._makes_tensors(cls)
+        )
 
     def rooted(self) -> frozenset[str]:
         """Qualified names of the functions that can give an event, and of their callers in the

@@ -9,7 +9,8 @@ from typing import Literal, TypeVar
 
 import libcst as cst
 
-from autolint.autograd.values import Grade, GradMode, Kind, Tensor, Through, Tri, Word
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import Grade, GradMode, Kind, Through, Tri, Word
 from autolint.interpreter.events import (
     Backward,
     DataRebind,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autolint.autograd.values import YES, Word, describe
+from autolint.autograd.describe import describe
+from autolint.autograd.values import YES, Word
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import (
     ModuleBuilt,

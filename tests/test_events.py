@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    YES,
-    Kind,
-    Through,
-    Tri,
-    describe,
-)
+from autolint.autograd.describe import describe
+from autolint.autograd.values import MAYBE, NO, YES, Kind, Through, Tri
 from autolint.interpreter.events import (
     Backward,
     DataRebind,

@@ -8,7 +8,8 @@ import pytest
 
 from autolint.autograd import graph
 from autolint.autograd.heap import Heap
-from autolint.autograd.values import MAYBE, NO, YES, GradHolder, Word
+from autolint.autograd.tensor import GradHolder
+from autolint.autograd.values import MAYBE, NO, YES, Word
 
 HERE, EARLIER = "here", "earlier"
 NONE, FRESH, USED, STALE, DROPPED, UNKNOWN = Word

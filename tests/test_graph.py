@@ -7,18 +7,8 @@ import pytest
 from autolint.autograd import graph
 from autolint.autograd.graph import Node, Saved, walk
 from autolint.autograd.heap import Heap
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    YES,
-    GradHolder,
-    Kind,
-    Storage,
-    Tensor,
-    TensorState,
-    Tri,
-    Word,
-)
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
+from autolint.autograd.values import MAYBE, NO, YES, Kind, Tri, Word
 
 
 def holder() -> GradHolder:

@@ -7,20 +7,9 @@ import pytest
 from autolint.autograd import graph
 from autolint.autograd.graph import Saved, walk
 from autolint.autograd.heap import Heap
-from autolint.autograd.recording import Autograd
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    YES,
-    GradHolder,
-    Kind,
-    Storage,
-    Tensor,
-    TensorState,
-    Through,
-    Tri,
-    Word,
-)
+from autolint.autograd.inplace import Autograd
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
+from autolint.autograd.values import MAYBE, NO, YES, Kind, Through, Tri, Word
 
 from .test_graph import leaf, node_of, result, saved
 

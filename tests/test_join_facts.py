@@ -9,17 +9,8 @@ import pytest
 from autolint.autograd.graph import Node
 from autolint.autograd.heap import MISSING
 from autolint.autograd.joins import Joiner
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    NONE,
-    YES,
-    Kind,
-    Storage,
-    Tensor,
-    TensorState,
-    Word,
-)
+from autolint.autograd.tensor import Storage, Tensor, TensorState
+from autolint.autograd.values import MAYBE, NO, NONE, YES, Kind, Word
 
 TENSOR = Tensor(TensorState(YES, YES, Kind.FLOAT, 1), Storage())
 ORIGIN, OTHER = object(), object()

@@ -7,35 +7,26 @@ from collections.abc import Hashable
 
 import pytest
 
+from autolint.autograd.describe import describe
 from autolint.autograd.graph import walk
 from autolint.autograd.joins import Joiner
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     NONE,
     YES,
-    Array,
     Grade,
-    GradHolder,
-    GradScaler,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Optimizer,
-    Parameters,
     Qualified,
     Scalar,
-    Scheduler,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Through,
     Tri,
     Unknown,
     Value,
-    describe,
 )
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import FileContext, FunctionValue

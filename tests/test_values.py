@@ -6,26 +6,23 @@ import itertools
 
 import pytest
 
+from autolint.autograd.describe import describe
+from autolint.autograd.objects import Parameters
+from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     NONE,
     YES,
-    Array,
     GradMode,
     Kind,
-    Parameters,
     Qualified,
     Scalar,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Through,
     Tri,
     Unknown,
     Value,
-    describe,
     resolve,
 )
 

@@ -7,21 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from autolint.autograd.heap import Heap
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    UNKNOWN_GRAD,
-    YES,
-    Cell,
-    GradHolder,
-    Origin,
-    Storage,
-    Tensor,
-    Through,
-    Tri,
-    Word,
-    Write,
-)
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, Write
+from autolint.autograd.values import MAYBE, NO, UNKNOWN_GRAD, YES, Cell, Origin, Through, Tri, Word
 
 Stamp: TypeAlias = "tuple[tuple[object, int], ...]"
 """When a node was made: the enclosing loops, each with the iteration that was being run."""

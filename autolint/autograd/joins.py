@@ -11,19 +11,16 @@ from typing import Any
 from autolint.autograd import graph
 from autolint.autograd.graph import Node
 from autolint.autograd.heap import MISSING
+from autolint.autograd.objects import Optimizer
+from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
-    Array,
     Kind,
     Mapping,
-    Optimizer,
     Qualified,
     Scalar,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Through,
     Tri,
     Unknown,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
+from autolint.autograd.objects import Parameters
 from autolint.autograd.ops import operator
+from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     NO,
     Kind,
     Mapping,
-    Parameters,
     Scalar,
     Sequence,
-    Tensor,
     Through,
     Unknown,
     Value,

@@ -5,28 +5,19 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph, ops
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     UNKNOWN_GRAD,
     YES,
-    Array,
     Grade,
-    GradHolder,
-    GradScaler,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Optimizer,
-    Parameters,
     Qualified,
     Scalar,
-    Scheduler,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Through,
     Tri,
     Unknown,

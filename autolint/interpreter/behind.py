@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from autolint.autograd.values import (
-    NO,
-    GradHolder,
-    Instance,
-    Mapping,
-    Module,
-    Optimizer,
-    Parameters,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
+from autolint.autograd.tensor import GradHolder, Tensor
+from autolint.autograd.values import NO, Mapping, Sequence, Unknown, Value, resolve
 
 MAX_BEHIND = 60
 """How many values are looked at behind one unknown value."""

@@ -8,20 +8,14 @@ import libcst as cst
 
 from autolint.autograd import graph
 from autolint.autograd.joins import Joiner
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.tensor import Array, Tensor
 from autolint.autograd.values import (
     NONE,
-    Array,
-    GradScaler,
-    Instance,
     Mapping,
-    Module,
-    Optimizer,
-    Parameters,
     Qualified,
     Scalar,
-    Scheduler,
     Sequence,
-    Tensor,
     Unknown,
     Value,
     resolve,

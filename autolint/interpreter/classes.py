@@ -10,19 +10,16 @@ from dataclasses import replace
 import libcst as cst
 
 from autolint.autograd import graph, layers, library
+from autolint.autograd.objects import Instance, Module, Optimizer
+from autolint.autograd.tensor import GradHolder, Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
     YES,
     Grade,
-    GradHolder,
-    Instance,
     Mapping,
-    Module,
-    Optimizer,
     Qualified,
     Sequence,
-    Tensor,
     Tri,
     Unknown,
     Value,

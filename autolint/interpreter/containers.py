@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd.values import (
-    NONE,
-    Kind,
-    Mapping,
-    Module,
-    Scalar,
-    Sequence,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.objects import Module
+from autolint.autograd.values import NONE, Kind, Mapping, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter import assignment, calls, names
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments

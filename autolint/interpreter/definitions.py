@@ -6,16 +6,9 @@ import re
 
 import libcst as cst
 
+from autolint.autograd.objects import Instance, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
-from autolint.autograd.values import (
-    Grade,
-    Instance,
-    Optimizer,
-    Qualified,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.values import Grade, Qualified, Unknown, Value, resolve
 from autolint.interpreter import calls, classes, expressions, flow, modules, names
 from autolint.interpreter.behind import behind
 from autolint.interpreter.decorators import decorate_by_name

@@ -14,19 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from autolint.autograd.graph import Saved
-from autolint.autograd.values import (
-    GradHolder,
-    GradMode,
-    Kind,
-    Module,
-    OffAlias,
-    Optimizer,
-    Tensor,
-    Through,
-    Tri,
-    Value,
-    Word,
-)
+from autolint.autograd.objects import Module, Optimizer
+from autolint.autograd.tensor import GradHolder, OffAlias, Tensor
+from autolint.autograd.values import GradMode, Kind, Through, Tri, Value, Word
 from autolint.interpreter.index import AUGMENTED, COMPARED, IN_PLACE, ITEM_STORED, WHOLE
 from autolint.interpreter.unit import Site
 

@@ -7,17 +7,14 @@ from typing import Any
 
 import libcst as cst
 
+from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
+from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     NONE,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Optimizer,
-    Parameters,
     Scalar,
     Sequence,
-    Tensor,
     Tri,
     Unknown,
     Value,

@@ -9,18 +9,9 @@ from typing import Any
 import libcst as cst
 
 from autolint.autograd.heap import Changes
-from autolint.autograd.values import (
-    NONE,
-    Cell,
-    GradMode,
-    Instance,
-    Scalar,
-    Tensor,
-    Tri,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.objects import Instance
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import NONE, Cell, GradMode, Scalar, Tri, Unknown, Value, resolve
 from autolint.interpreter import assignment, calls, classes, definitions, expressions, names
 from autolint.interpreter.events import Guard, LoopMark
 from autolint.interpreter.iteration import items_of, iterations

@@ -8,18 +8,9 @@ from typing import cast
 
 import libcst as cst
 
-from autolint.autograd.values import (
-    GradMode,
-    Instance,
-    Mapping,
-    Module,
-    Scalar,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.objects import Instance, Module
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import GradMode, Mapping, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter import attributes, calls
 from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine

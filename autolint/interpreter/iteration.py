@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from autolint.autograd.objects import Instance, Module, Parameters
 from autolint.autograd.ops import method
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     YES,
-    GradHolder,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Parameters,
     Qualified,
     Scalar,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Tri,
     Unknown,
     Value,

@@ -10,9 +10,10 @@ import libcst as cst
 
 from autolint.autograd.graph import Stamp
 from autolint.autograd.heap import MISSING, Changes, Heap, History
+from autolint.autograd.inplace import Autograd
 from autolint.autograd.joins import Joiner
-from autolint.autograd.recording import Autograd
-from autolint.autograd.values import Cell, GradMode, Optimizer, Scalar, Unknown, Value
+from autolint.autograd.objects import Optimizer
+from autolint.autograd.values import Cell, GradMode, Scalar, Unknown, Value
 from autolint.interpreter.events import Event, Guard, LoopMark, Scope
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue

@@ -9,17 +9,16 @@ import libcst as cst
 from autolint.autograd import library, ops
 from autolint.autograd.factories import factory_method
 from autolint.autograd.op_facts import Alias, OpFacts
+from autolint.autograd.tensor import Array, Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
     NONE,
     YES,
-    Array,
     Kind,
     Qualified,
     Scalar,
     Sequence,
-    Tensor,
     Through,
     Tri,
     Unknown,

@@ -8,7 +8,9 @@ import libcst as cst
 
 from autolint.autograd import layers, ops
 from autolint.autograd.layers import LayerFacts
+from autolint.autograd.objects import Module, Parameters
 from autolint.autograd.op_facts import Alias, OpFacts
+from autolint.autograd.tensor import Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -17,12 +19,8 @@ from autolint.autograd.values import (
     Grade,
     Kind,
     Mapping,
-    Module,
-    Parameters,
     Scalar,
     Sequence,
-    Tensor,
-    TensorState,
     Tri,
     Unknown,
     Value,

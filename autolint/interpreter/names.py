@@ -6,18 +6,9 @@ import builtins
 
 import libcst as cst
 
-from autolint.autograd.values import (
-    Instance,
-    Mapping,
-    Parameters,
-    Qualified,
-    Scalar,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    resolve,
-)
+from autolint.autograd.objects import Instance, Parameters
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import Mapping, Qualified, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter.foreign import class_of_info, function_of_info
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.machine import Frame, Machine

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from autolint.autograd.values import GradMode, Tensor, Tri, Value
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import GradMode, Tri, Value
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.unit import Unit
 

@@ -6,6 +6,7 @@ import libcst as cst
 
 from autolint.autograd.factories import FactoryFacts
 from autolint.autograd.op_facts import Alias, OpFacts
+from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -15,7 +16,6 @@ from autolint.autograd.values import (
     Qualified,
     Scalar,
     Sequence,
-    Tensor,
     Tri,
     Unknown,
     Value,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from autolint.autograd.values import GradMode, Instance, Tri, Value
+from autolint.autograd.objects import Instance
+from autolint.autograd.values import GradMode, Tri, Value
 from autolint.interpreter import calls, classes, flow, functions
 from autolint.interpreter.events import Event
 from autolint.interpreter.index import FileIndex

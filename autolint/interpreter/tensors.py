@@ -6,21 +6,18 @@ import libcst as cst
 
 from autolint.autograd import ops
 from autolint.autograd.graph import Node, edge
+from autolint.autograd.objects import Instance, Module, Parameters
 from autolint.autograd.op_facts import EITHER, MANY, Alias, OpFacts
 from autolint.autograd.recording import Operand
+from autolint.autograd.tensor import GradHolder, Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
     YES,
-    GradHolder,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Parameters,
     Scalar,
     Sequence,
-    Tensor,
     Through,
     Tri,
     Unknown,

@@ -9,35 +9,27 @@ from collections.abc import Callable
 import libcst as cst
 
 from autolint.autograd import layers, library, ops
+from autolint.autograd.describe import describe
 from autolint.autograd.factories import factory
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
 from autolint.autograd.op_facts import OpFacts
+from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     NONE,
     YES,
-    Array,
     Grade,
     GradMode,
-    GradScaler,
-    Instance,
     Kind,
     Mapping,
-    Module,
-    Optimizer,
-    Parameters,
     Qualified,
     Scalar,
-    Scheduler,
     Sequence,
-    Storage,
-    Tensor,
-    TensorState,
     Through,
     Tri,
     Unknown,
     Value,
-    describe,
     resolve,
 )
 from autolint.interpreter import (

@@ -6,26 +6,20 @@ import libcst as cst
 
 from autolint.autograd import graph, layers, library, ops
 from autolint.autograd.graph import Node, Walk
+from autolint.autograd.objects import GradScaler, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.tensor import GradHolder, Tensor, Write
 from autolint.autograd.values import (
     MAYBE,
     NO,
     UNKNOWN_GRAD,
     YES,
     Grade,
-    GradHolder,
-    GradScaler,
-    Module,
-    Optimizer,
-    Parameters,
     Scalar,
-    Scheduler,
     Sequence,
-    Tensor,
     Through,
     Tri,
     Unknown,
     Value,
-    Write,
     resolve,
 )
 from autolint.interpreter import calls, classes, modules, tensors, writes

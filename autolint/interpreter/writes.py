@@ -8,17 +8,8 @@ import libcst as cst
 
 from autolint.autograd import graph
 from autolint.autograd.op_facts import OpFacts
-from autolint.autograd.values import (
-    MAYBE,
-    NO,
-    YES,
-    Array,
-    GradHolder,
-    Tensor,
-    Through,
-    Tri,
-    Value,
-)
+from autolint.autograd.tensor import Array, GradHolder, Tensor
+from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value
 from autolint.interpreter import tensors
 from autolint.interpreter.events import InPlaceWrite, SavedBy
 from autolint.interpreter.machine import Machine

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import libcst as cst
 import torch
 
-from autolint.autograd.values import NO, YES, Kind, Tensor, Through, describe, resolve
+from autolint.autograd.describe import describe
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import NO, YES, Kind, Through, resolve
 from autolint.interpreter.events import (
     Backward,
     Event,

@@ -1,0 +1,114 @@
+"""What a training program builds around its tensors: objects of classes, modules with their
+parameters, optimizers, schedulers and gradient scalers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autolint.autograd.tensor import GradHolder, Storage
+from autolint.autograd.values import (
+    MAYBE,
+    NO_GRAD_YET,
+    UNKNOWN_GRAD,
+    Cell,
+    Grade,
+    Origin,
+    Tri,
+    Value,
+    Word,
+)
+
+
+class Instance(Value, Cell):
+    """An object of a class of the project (or of a layer of torch, see `Module`).
+
+    `open`: it may have attributes that were not seen. `assumed`: nobody was seen to build it, so
+    it may be of a derived class.
+    """
+
+    def __init__(self, cls: Any, origin: Origin = None, grade: Grade = Grade.BUILT) -> None:
+        Cell.__init__(self)
+        self.cls = cls
+        self.origin = origin
+        self.grade = grade
+        self.attributes: dict[str, Value] = {}
+        self.open = False
+        self.assumed = False
+
+
+class Module(Instance, GradHolder):
+    """An `nn.Module`. As a `GradHolder` it stands for the parameters no attribute of it names.
+
+    `library` is the qualified name of a torch layer (then `cls` is None). `own` says whether such
+    parameters exist; `trainable` is their requires_grad. `memory` is the storage of
+    these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
+    were assigned; `initialised`: the constructor of `nn.Module` has run.
+    """
+
+    def __init__(
+        self,
+        cls: Any,
+        library: str | None,
+        own: Tri,
+        trainable: Tri,
+        origin: Origin = None,
+        grade: Grade = Grade.BUILT,
+        words: frozenset[Word] = NO_GRAD_YET,
+    ) -> None:
+        Instance.__init__(self, cls, origin, grade)
+        GradHolder.__init__(self, words)
+        self.library = library
+        self.own = own
+        self.trainable = trainable
+        self.training = MAYBE
+        self.memory = Storage()
+        self.registered: dict[str, Origin] = {}
+        self.stores: dict[str, Any] = {}
+        self.initialised = False
+
+
+class Parameters(Value):
+    """The result of `parameters()` and the like: an iterable over the parameters of `holders`."""
+
+    __slots__ = ("holders", "named")
+
+    def __init__(self, holders: tuple[GradHolder, ...], named: bool = False) -> None:
+        self.holders = holders
+        self.named = named
+
+
+class Optimizer(Value, Cell):
+    """An optimizer; `contents` is YES where `holders` is all it steps, else it has an `opaque` set
+    too.
+    """
+
+    def __init__(
+        self,
+        holders: tuple[GradHolder, ...],
+        known: bool,
+        origin: Origin = None,
+        grade: Grade = Grade.BUILT,
+        name: str = "",
+    ) -> None:
+        Cell.__init__(self)
+        self.holders = holders
+        self.known = known
+        self.opaque: GradHolder | None = None if known else GradHolder(UNKNOWN_GRAD)
+        self.origin = origin
+        self.grade = grade
+        self.name = name
+        self.cls: Any = None
+        self.hooks: tuple[Value, ...] = ()
+
+    def sets(self) -> tuple[GradHolder, ...]:
+        """All parameter sets that a step of it uses."""
+        return self.holders if self.opaque is None else (*self.holders, self.opaque)
+
+
+class Scheduler(Value):
+    """A learning-rate scheduler of torch."""
+
+
+class GradScaler(Value):
+    """A gradient scaler of torch.amp."""

@@ -18,7 +18,16 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import attributes, expressions, names, tensors, writes
+from autolint.interpreter import (
+    attribute_writes,
+    attributes,
+    expressions,
+    names,
+    operators,
+    subscripts,
+    type_hints,
+    writes,
+)
 from autolint.interpreter.iteration import holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
@@ -37,7 +46,7 @@ def run_ann_assign(m: Machine, node: cst.AnnAssign) -> bool:
     if node.value is not None:
         value = expressions.evaluate(m, node.value)
         if type(resolve(value)) is Unknown:
-            known = attributes.annotated(m, node.annotation.annotation, m.site(node.target))
+            known = type_hints.annotated(m, node.annotation.annotation, m.site(node.target))
             value = known if known is not None else value
         assign(m, node.target, value, node.value)
     return True
@@ -71,7 +80,7 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         receiver = expressions.evaluate(m, target.value)
         if source is not None and target.attr.value not in ("data", "grad"):
             value = renamed(m, source, value, m.site(target))
-        attributes.put(m, receiver, target.attr.value, value, target, source)
+        attribute_writes.put(m, receiver, target.attr.value, value, target, source)
     elif isinstance(target, cst.Subscript):
         receiver = resolve(expressions.evaluate(m, target.value))
         put_item(m, receiver, target, value)
@@ -118,7 +127,7 @@ def _unpack(
         place = position
         if starred is not None and position > starred:
             place = position - len(target.elements)
-        assign(m, element.value, tensors.unpacked(m, value, place, element), parts[position])
+        assign(m, element.value, subscripts.unpacked(m, value, place, element), parts[position])
 
 
 def _exchanges(target: cst.Tuple | cst.List, source: cst.CSTNode | None) -> bool:
@@ -228,7 +237,7 @@ def _augmented(m: Machine, symbol: str, old: Value, value: Value, node: cst.AugA
         return old
     if isinstance(old, Scalar) and isinstance(value, Scalar):
         return Scalar(kind=Kind.promote(old.kind, value.kind))
-    return tensors.binary(m, symbol, old, value, node)
+    return operators.binary(m, symbol, old, value, node)
 
 
 def extend(m: Machine, sequence: Sequence, value: Value) -> None:
@@ -260,5 +269,5 @@ def run_del(m: Machine, node: cst.Del) -> bool:
             m.heap.drop(m.frame.names, target.value)
         elif isinstance(target, cst.Attribute):
             receiver = expressions.evaluate(m, target.value)
-            attributes.delete(m, receiver, target.attr.value, m.site(target))
+            attribute_writes.delete(m, receiver, target.attr.value, m.site(target))
     return True

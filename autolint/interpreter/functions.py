@@ -11,16 +11,10 @@ import libcst as cst
 from autolint.autograd.objects import Instance, Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import GradMode, Mapping, Scalar, Sequence, Unknown, Value, resolve
-from autolint.interpreter import attributes, calls
+from autolint.interpreter import alternatives, following, type_hints
 from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
-from autolint.interpreter.objects import (
-    Arguments,
-    BoundMethod,
-    ClassValue,
-    FunctionValue,
-    MethodOf,
-)
+from autolint.interpreter.objects import Arguments, BoundMethod, ClassValue, FunctionValue, MethodOf
 from autolint.interpreter.screen import FACTORIES
 
 
@@ -53,7 +47,7 @@ def bind(m: Machine, function: FunctionValue, args: Arguments) -> dict[str, Valu
             names[name] = _default(m, function, param, args.star)
     if isinstance(params.star_arg, cst.Param):
         known = None if args.star else tuple(given)
-        rest = calls.any_of(m, given)
+        rest = alternatives.any_of(m, given)
         names[params.star_arg.name.value] = Sequence(known, rest, mutable=False)
         given = []
     if params.star_kwarg is not None:
@@ -104,7 +98,7 @@ def unknown_arguments(
             continue
         known: Value | None = None
         if param.annotation is not None and caller is not None:
-            known = attributes.annotated(m, param.annotation.annotation, m.site(param))
+            known = type_hints.annotated(m, param.annotation.annotation, m.site(param))
         names[name] = Unknown(name) if known is None else known
     if isinstance(params.star_arg, cst.Param):
         names[params.star_arg.name.value] = Sequence(None, Unknown(), mutable=False)
@@ -203,7 +197,7 @@ def run_alone(m: Machine, function: FunctionValue, receiver: Value | None) -> No
     m.loops, m.guards = (), ()
     try:
         bound = unknown_arguments(m, function, receiver)
-        calls.run_function(m, function, bound, None, context=False)
+        following.run_function(m, function, bound, None, context=False)
     finally:
         m.loops, m.guards = loops, guards
         m.heap.undo(mark)

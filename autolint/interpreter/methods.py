@@ -25,7 +25,14 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import attributes, op_calls, tensors, training, writes
+from autolint.interpreter import (
+    attribute_writes,
+    factory_calls,
+    op_calls,
+    tensors,
+    training,
+    writes,
+)
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, DtypeOf
 
@@ -70,7 +77,9 @@ def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call)
         return Unknown()
     made = factory_method(name)
     if made is not None:
-        return op_calls.make(m, made, Arguments([tensor, *args.positional], args.keywords), node)
+        return factory_calls.make(
+            m, made, Arguments([tensor, *args.positional], args.keywords), node
+        )
     facts = ops.method(name)
     if facts is None:
         return m.unknown(tensor, *args.all(), origin=site)
@@ -125,7 +134,7 @@ def _requires_grad_(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call)
             known = Tri.of(bool(asked.value))
     before = tensor.state.requires_grad
     target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
-    attributes.set_requires_grad(m, tensor, known, "method", m.site(node), target)
+    attribute_writes.set_requires_grad(m, tensor, known, "method", m.site(node), target)
     if before is not NO:
         return m.autograd.same(tensor, m.site(node))
     return tensor

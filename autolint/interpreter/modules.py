@@ -1,15 +1,12 @@
-"""Modules: layers of torch, containers, opaque ones; their calls, methods and attributes."""
+"""Modules: layers of torch, containers, opaque ones; their making, attributes and methods."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import libcst as cst
 
-from autolint.autograd import layers, ops
+from autolint.autograd import layers
 from autolint.autograd.layers import LayerFacts
 from autolint.autograd.objects import Module, Parameters
-from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.tensor import Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
@@ -26,10 +23,20 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, containers, functions, tensors, training, writes
-from autolint.interpreter.iteration import holders_of, summary
+from autolint.interpreter import (
+    alternatives,
+    calls,
+    classes,
+    containers,
+    functions,
+    layer_calls,
+    names,
+    training,
+    unseen,
+)
+from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Machine
-from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
+from autolint.interpreter.objects import Arguments, ClassValue
 from autolint.interpreter.unit import Site
 
 CHILDREN = "[]"
@@ -53,6 +60,15 @@ def parameter(m: Machine, value: Value, requires_grad: Tri, site: Site) -> Tenso
     state = TensorState(grad, YES, old.kind, old.rank, None, old.inference, YES)
     state.dtype = old.dtype
     return Tensor(state, found.storage, site, found.grade)
+
+
+def inherited(cls: ClassValue) -> LayerFacts | None:
+    """The facts of the layer of torch that a class derives from; None if it derives from none."""
+    for name in classes.external(cls):
+        facts = layers.layer(name) if name else None
+        if facts is not None:
+            return facts
+    return None
 
 
 # ---------------------------------------------------------------------- construction
@@ -97,8 +113,8 @@ def _container(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Va
         if len(args.positional) == 1 and isinstance(resolve(args.positional[0]), Mapping):
             children = args.positional[0]
         elif args.star:
-            spread = [calls.spread(m, resolve(value)) for value in args.keywords.values()]
-            children = Sequence(None, calls.any_of(m, [*args.positional, *spread]))
+            spread = [names.spread(m, resolve(value)) for value in args.keywords.values()]
+            children = Sequence(None, alternatives.any_of(m, [*args.positional, *spread]))
         else:
             children = Sequence(tuple(args.positional))
     elif args.positional or args.keywords:
@@ -133,134 +149,6 @@ def _as_parameters(m: Machine, children: Value, site: Site) -> Value:
     return children
 
 
-# ---------------------------------------------------------------------- calls
-
-
-def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> Value:
-    """`module(...)`."""
-    if isinstance(module.cls, ClassValue):
-        for name in ("__call__", "forward"):
-            method_ = classes.lookup(module.cls, name)
-            if isinstance(method_, FunctionValue):
-                given = Arguments([module, *args.positional], args.keywords, args.star)
-                done = calls.follow_checked(m, method_, given, node)
-                return done if done is not None else _unseen(m, module, args, node)
-        facts = _inherited(module.cls)
-        if facts is not None and not facts.is_container:
-            return _call_layer(m, module, facts, args, node)
-        if facts is not None and CHILDREN in module.attributes:
-            return _call_children(m, module, args, node)
-        return _unseen(m, module, args, node)
-    if module.library is not None:
-        facts = layers.layer(module.library)
-        if facts is not None and not facts.is_container:
-            return _call_layer(m, module, facts, args, node)
-        if CHILDREN in module.attributes:
-            return _call_children(m, module, args, node)
-    return _unseen(m, module, args, node)
-
-
-def _inherited(cls: ClassValue) -> LayerFacts | None:
-    for name in classes.external(cls):
-        facts = layers.layer(name) if name else None
-        if facts is not None:
-            return facts
-    return None
-
-
-def _unseen(m: Machine, module: Module, args: Arguments, node: cst.CSTNode) -> Value:
-    """The result of a module whose forward is not seen. Its gradients are not touched by that."""
-    calls.weaken(m, [value for value in args.all() if isinstance(resolve(value), Sequence)])
-    return m.unknown(module, *args.all(), origin=m.site(node))
-
-
-def _call_children(m: Machine, module: Module, args: Arguments, node: cst.Call) -> Value:
-    """A Sequential: its modules in order."""
-    found = resolve(module.attributes[CHILDREN])
-    items: list[Value] | None = None
-    if isinstance(found, Sequence) and found.items is not None:
-        items = list(found.items)
-    elif isinstance(found, Mapping) and not found.open:
-        items = list(found.items.values())
-    if items is None or len(args.positional) != 1 or args.keywords:
-        return _unseen(m, module, args, node)
-    value = args.positional[0]
-    for item in items:
-        value = calls.call(m, item, Arguments([value]), node)
-    return value
-
-
-def _call_layer(
-    m: Machine, module: Module, facts: LayerFacts, args: Arguments, node: cst.Call
-) -> Value:
-    """A layer or loss of torch: by the facts that were probed for it."""
-    if facts.outputs == 0:
-        return _unseen(m, module, args, node)
-    if facts.is_loss:
-        facts = _loss_call(module, facts)
-    site = m.site(node)
-    values: list[tuple[int, Value]] = []
-    if module.own is not NO:
-        weights = summary((module,))
-        weights.tensor = module.own
-        values.append((0, weights))
-    values += [(number, value) for number, value in enumerate(args.positional, 1)]
-    extra = len(args.positional) + 1
-    values += [(extra + n, value) for n, value in enumerate(args.keywords.values())]
-    first = resolve(args.positional[0]) if args.positional else None
-    inplace = module.attributes.get("inplace")
-    if isinstance(inplace, Scalar) and inplace.value is True and isinstance(first, Tensor):
-        return writes.write(m, first, as_op(facts), [], site, node.args[0].value, "inplace")
-    kind = _result_kind(module, facts, values[-len(args.all()) :] if args.all() else [])
-    rank = 0 if facts.rank == "0" else None
-    # Linear works on the last dimension, whatever the rank of its input: the table cannot say so.
-    if (facts.rank == "same" or module.library == "torch.nn.Linear") and isinstance(first, Tensor):
-        rank = first.state.rank
-    return tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
-
-
-def _loss_call(module: Module, facts: LayerFacts) -> LayerFacts:
-    reduction = module.attributes.get("reduction")
-    if reduction is None:
-        return facts.calls.get("reduced", facts)
-    if isinstance(reduction, Scalar) and reduction.known:
-        return facts.calls.get("unreduced" if reduction.value == "none" else "reduced", facts)
-    return facts
-
-
-def _result_kind(module: Module, facts: LayerFacts, inputs: list[tuple[int, Value]]) -> Kind:
-    if module.own is YES or facts.is_loss:
-        return Kind.FLOAT
-    kind = tensors.promoted(inputs)
-    return kind if kind in (Kind.FLOAT, Kind.COMPLEX) else Kind.UNKNOWN
-
-
-_OPS: dict[int, OpFacts] = {}
-
-
-def as_op(facts: LayerFacts) -> OpFacts:
-    """The facts of a layer's call in the form of an op whose operand 0 are the parameters."""
-    known = _OPS.get(id(facts))
-    if known is None:
-        base = ops.function("torch.add")
-        assert base is not None
-        known = replace(
-            base,
-            name=facts.name.rpartition(".")[2],
-            parameters=(),
-            alias=facts.alias if facts.alias else Alias.FRESH,
-            alias_of=1,
-            outputs=facts.outputs,
-            differentiable=facts.differentiable,
-            inputs=facts.inputs,
-            results=facts.results,
-            rank=facts.rank,
-            variants={},
-        )
-        _OPS[id(facts)] = known
-    return known
-
-
 # ---------------------------------------------------------------------- attributes
 
 
@@ -272,7 +160,7 @@ def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None
         return module  # a wrapper such as DataParallel stands for what it wraps
     facts = layers.layer(module.library) if module.library is not None else None
     if facts is None and isinstance(module.cls, ClassValue):
-        facts = _inherited(module.cls)
+        facts = inherited(module.cls)
     if facts is not None and name in facts.parameter_names and module.own is not NO:
         return _weight(m, module, name, module.own)
     if facts is not None and name in facts.buffer_names:
@@ -294,12 +182,15 @@ def _weight(m: Machine, module: Module, name: str, present: Tri) -> Value:
 
 # ---------------------------------------------------------------------- methods
 
+
 _SELF = frozenset(
     {
         "to", "cuda", "cpu", "half", "float", "double", "bfloat16", "train", "eval", "type", "xpu",
         "share_memory", "compile", "to_empty", "apply",
     }
 )  # fmt: skip
+
+
 _QUIET = frozenset(
     {
         "state_dict", "extra_repr", "register_forward_hook", "register_forward_pre_hook",
@@ -328,7 +219,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
         training.clear_module(m, module, site, training.to_none(args))
         return NONE
     if name in ("forward", "__call__"):
-        return call_module(m, module, args, node)
+        return layer_calls.call_module(m, module, args, node)
     if name == "__init__":
         m.change(module, "initialised", True)
         return NONE
@@ -340,7 +231,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
         return containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
     if name in _QUIET:
         return m.unknown(module) if name != "load_state_dict" else Unknown()
-    calls.weaken(m, [module, *args.all()])
+    unseen.weaken(m, [module, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)
     return m.unknown(module, *args.all(), origin=site)

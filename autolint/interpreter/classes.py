@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls
+from autolint.interpreter import following, unseen
 from autolint.interpreter.behind import behind
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import ModuleBuilt, StoredTensor
@@ -140,12 +140,12 @@ def construct(m: Machine, cls: ClassValue, args: Arguments, node: cst.CSTNode) -
         value.own, value.open = MAYBE, True
         return value
     if isinstance(init, FunctionValue):
-        done = calls.follow_checked(
+        done = following.follow_checked(
             m, init, Arguments([value, *args.positional], args.keywords, args.star), node
         )
         if done is None:
             m.change(value, "open", True)
-            calls.weaken(m, args.all())
+            unseen.weaken(m, args.all())
             m.heap.put(value.attributes, "*", m.unknown(*args.all()))
     else:
         _positional_fields(m, cls, value, args)
@@ -257,7 +257,7 @@ def instance_for_methods(m: Machine, cls: ClassValue, node: cst.CSTNode) -> Valu
     value.assumed = True
     init = lookup(cls, "__init__")
     if isinstance(init, FunctionValue):
-        calls.follow_unknown(m, init, value, node)
+        following.follow_unknown(m, init, value, node)
     if isinstance(value, Module):
         built(m, value, site)
     m.inits[id(cls)] = value

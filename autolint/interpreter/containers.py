@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd.objects import Module
 from autolint.autograd.values import NONE, Kind, Mapping, Scalar, Sequence, Unknown, Value, resolve
-from autolint.interpreter import assignment, calls, names
+from autolint.interpreter import alternatives, assignment, names
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 
@@ -52,7 +52,7 @@ def _sequence(m: Machine, receiver: Sequence, name: str, args: Arguments) -> Val
     elif name in ("pop", "popleft"):
         found = names.element(m, receiver)
         if receiver.items is not None:
-            m.change(receiver, "rest", calls.any_of(m, list(receiver.items)))
+            m.change(receiver, "rest", alternatives.any_of(m, list(receiver.items)))
             m.change(receiver, "items", None)
         return found
     elif name == "copy":
@@ -61,7 +61,7 @@ def _sequence(m: Machine, receiver: Sequence, name: str, args: Arguments) -> Val
         return Scalar(kind=Kind.INT)
     elif name in ("sort", "reverse", "remove"):
         if receiver.items is not None:
-            m.change(receiver, "rest", calls.any_of(m, list(receiver.items)))
+            m.change(receiver, "rest", alternatives.any_of(m, list(receiver.items)))
             m.change(receiver, "items", None)
     else:
         return m.unknown(receiver, *args.all())
@@ -75,7 +75,7 @@ def _add(m: Machine, receiver: Sequence, value: Value) -> None:
     known = elements(receiver)
     same = all(resolve(item) is resolve(value) for item in known)
     m.change(receiver, "items", None)
-    m.change(receiver, "rest", value if same else calls.any_of(m, [*known, value]))
+    m.change(receiver, "rest", value if same else alternatives.any_of(m, [*known, value]))
 
 
 def _countable(m: Machine, receiver: Sequence) -> bool:
@@ -93,7 +93,7 @@ def _mapping(m: Machine, receiver: Mapping, name: str, args: Arguments) -> Value
         return _mapping_get(m, receiver, name, key, args)
     if name == "values":
         if receiver.open:
-            return Sequence(None, calls.any_of(m, elements(receiver)))
+            return Sequence(None, alternatives.any_of(m, elements(receiver)))
         return Sequence(tuple(receiver.items.values()))
     if name == "items":
         pairs = [
@@ -101,7 +101,7 @@ def _mapping(m: Machine, receiver: Mapping, name: str, args: Arguments) -> Value
             for key, value in receiver.items.items()
         ]
         if receiver.open:
-            rest = calls.any_of(m, elements(receiver)) or Unknown()
+            rest = alternatives.any_of(m, elements(receiver)) or Unknown()
             return Sequence(None, Sequence((Scalar(), rest), mutable=False))
         return Sequence(tuple(pairs))
     if name == "keys":

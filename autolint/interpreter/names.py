@@ -6,7 +6,7 @@ import builtins
 
 import libcst as cst
 
-from autolint.autograd.objects import Instance, Parameters
+from autolint.autograd.objects import Instance, Module, Parameters
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Mapping, Qualified, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter.foreign import class_of_info, function_of_info
@@ -192,6 +192,13 @@ def element(m: Machine, value: Value, position: int | None = None) -> Value:
             m.heap.put(value.attributes, key, found_item)
         return found_item
     return Unknown()
+
+
+def spread(m: Machine, value: Value) -> Value:
+    """An element of what is spread by a star in a display."""
+    if isinstance(value, (Parameters, Module)):
+        return value
+    return element(m, value)
 
 
 def _any_of(items: tuple[Value, ...]) -> Value:

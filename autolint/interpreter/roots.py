@@ -8,7 +8,7 @@ import libcst as cst
 
 from autolint.autograd.objects import Instance
 from autolint.autograd.values import GradMode, Tri, Value
-from autolint.interpreter import calls, classes, flow, functions
+from autolint.interpreter import classes, flow, following, functions
 from autolint.interpreter.events import Event
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.machine import BoundReached, Frame, Machine, Sink
@@ -149,7 +149,7 @@ class _Runner:
             if isinstance(receiver, Instance):
                 classes.weaken_gradients(m, receiver)
             bound = functions.unknown_arguments(m, function, receiver)
-            calls.run_function(m, function, bound, None)
+            following.run_function(m, function, bound, None)
         except BoundReached:
             complete = False
         m.heap.undo(mark)

@@ -22,7 +22,16 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, modules, tensors, writes
+from autolint.interpreter import (
+    alias_use,
+    calls,
+    classes,
+    following,
+    modules,
+    tensors,
+    unseen,
+    writes,
+)
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState, StaleSaved
 from autolint.interpreter.iteration import holders_of, memory
@@ -39,7 +48,7 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int
     tensor = _as_loss(m, value, site)
     if tensor is None:
         return Scalar(None, known=True)
-    used = tensors.off_alias_used(m, tensor, "backward", site)
+    used = alias_use.off_alias_used(m, tensor, "backward", site)
     if used is not None:
         m.tell(used)
     found = graph.walk(tensor)
@@ -223,7 +232,7 @@ def optimizer_method(
     found = classes.lookup(optimizer.cls, name) if own and optimizer.cls is not None else None
     if isinstance(found, FunctionValue):
         given = Arguments([optimizer, *args.positional], args.keywords, args.star)
-        return calls.follow(m, found, given, node)
+        return following.follow(m, found, given, node)
     if name == "step":
         closure = args.get(0, "closure")
         if closure is not None and resolve(closure) != Scalar(None, known=True):
@@ -315,7 +324,7 @@ def scaler_method(m: Machine, name: str, args: Arguments, node: cst.Call) -> Val
         inner = resolve(first)
         if isinstance(inner, Optimizer):
             return optimizer_method(m, inner, "step", Arguments(args.positional[1:]), node)
-        calls.unknown_method(m, inner, "step", Arguments(), node)
+        unseen.unknown_method(m, inner, "step", Arguments(), node)
     return m.unknown()
 
 

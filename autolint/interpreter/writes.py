@@ -10,7 +10,7 @@ from autolint.autograd import graph
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Array, GradHolder, Tensor
 from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value
-from autolint.interpreter import tensors
+from autolint.interpreter import alias_use, tensors
 from autolint.interpreter.events import InPlaceWrite, SavedBy
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
@@ -38,7 +38,7 @@ def write(
     if target.off is not None:
         target.off.written = True
     found, unseen = tensors.operands_of(m, operands)
-    tensors.use(m, [(0, target), *found], site)
+    alias_use.use(m, [(0, target), *found], site)
     event = _emit(m, target, site, target_node, operation)
     sure = sure & target.tensor
     m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event)

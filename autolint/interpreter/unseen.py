@@ -1,0 +1,112 @@
+"""Calls of code that is not seen: what they may have done to the values that they got."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from autolint.autograd import graph
+from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import NONE, Mapping, Sequence, Unknown, Value, resolve
+from autolint.interpreter import calls, definitions, functions, training, writes
+from autolint.interpreter.behind import behind, optimizers_behind
+from autolint.interpreter.iteration import holders_of
+from autolint.interpreter.machine import Machine
+from autolint.interpreter.objects import Arguments, BoundMethod, MethodOf
+
+_CLEARING = re.compile(r"(zero|clear|reset)\w*grad", re.IGNORECASE)
+"""Names of helpers that clear gradients which they may find in other ways than by arguments."""
+
+
+def unknown_call(m: Machine, callee: Value, args: Arguments, node: cst.CSTNode) -> Value:
+    """A call of code that is not followed: what it is given is weakened, its result is unknown."""
+    values = args.all()
+    escaped = isinstance(callee, Unknown) and m.facts.get("escaped")
+    if escaped or _CLEARING.search(getattr(callee, "name", "") or ""):
+        weaken(m, list(m.optimizers()))
+    weaken(m, [callee, *values])
+    for value in values:
+        functions.run_passed(m, value)
+    kept = callee if isinstance(callee, (Unknown, Instance, BoundMethod)) else None
+    inputs = values if kept is None else [kept, *values]
+    return m.unknown(*inputs, origin=m.site(node))
+
+
+def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
+    """Unseen code may have used or cleared the gradients of what it got, and filled its lists."""
+    for value in values:
+        value = resolve(value)
+        if isinstance(value, Optimizer):
+            for holder in value.sets():
+                graph.forget(m.heap, holder)
+        elif isinstance(value, (BoundMethod, MethodOf)):
+            weaken(m, [value.receiver], depth)
+        elif isinstance(value, Unknown):
+            for optimizer in optimizers_behind(value):
+                weaken(m, [optimizer], depth)
+        elif isinstance(value, (Module, Parameters)):
+            for holder in holders_of(m, value):
+                graph.forget(m.heap, holder)
+            if isinstance(value, Module) and value.cls is not None and depth:
+                weaken(m, list(value.attributes.values()), depth - 1)
+        elif isinstance(value, Instance):
+            if depth:
+                weaken(m, list(value.attributes.values()), depth - 1)
+        elif isinstance(value, Sequence):
+            if depth:
+                weaken(m, list(value.items or ()), depth - 1)
+            if value.mutable and value.items is not None:
+                m.change(value, "rest", m.unknown(*value.items))
+                m.change(value, "items", None)
+        elif isinstance(value, Mapping):
+            if depth:
+                weaken(m, list(value.items.values()), depth - 1)
+            m.change(value, "open", True)
+        elif isinstance(value, Tensor):
+            holders = value.state.members or (value.state,)
+            for holder in holders:
+                graph.forget(m.heap, holder)
+
+
+def unknown_method(
+    m: Machine, receiver: Value, name: str, args: Arguments, node: cst.Call
+) -> Value:
+    """A method of a value about which nothing is known: its use may tell what it is."""
+    if not isinstance(receiver, Unknown):
+        return calls.call_method(m, receiver, name, args, node)
+    known = definitions.refine(m, receiver, name, args, node)
+    if known is not None:
+        return calls.call_method(m, known, name, args, node)
+    attribute = receiver.attributes.get("." + name)
+    if attribute is not None and type(resolve(attribute)) is not Unknown:
+        return calls.call(m, attribute, args, node)
+    site = m.site(node)
+    if name == "backward":
+        return _foreign_backward(m, receiver, args, node)
+    if name == "step":
+        first = resolve(args.positional[0]) if args.positional else None
+        if isinstance(first, Optimizer):  # a scaler or engine that was handed in
+            return training.optimizer_method(m, first, "step", Arguments(), node)
+    if name == "zero_grad":
+        for item in behind(receiver):
+            if not isinstance(item, Tensor):
+                writes.clear(m, (item,), site)
+        training.clear_opaque(m, site)
+        return NONE
+    if name == "scale" and args.positional:
+        return training.scaled(m, args.positional[0], site)
+    weaken(m, [receiver, *args.all()])
+    for value in args.all():
+        functions.run_passed(m, value)
+        if optimizers_behind(value):
+            m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
+    return m.unknown(receiver, *args.all(), origin=site)
+
+
+def _foreign_backward(m: Machine, receiver: Unknown, args: Arguments, node: cst.Call) -> Value:
+    """`x.backward(loss)`: an engine runs the backward of its argument, or a gradient is given."""
+    first = resolve(args.positional[0])
+    training.backward(m, first, Arguments(args.positional[1:], args.keywords), m.site(node))
+    return NONE

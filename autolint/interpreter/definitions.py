@@ -6,12 +6,14 @@ import re
 
 import libcst as cst
 
-from autolint.autograd.objects import Instance, Optimizer
+from autolint.autograd import graph
+from autolint.autograd.objects import Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
 from autolint.autograd.values import Grade, Qualified, Unknown, Value, resolve
 from autolint.interpreter import calls, classes, expressions, flow, modules, names
 from autolint.interpreter.behind import behind
 from autolint.interpreter.decorators import decorate_by_name
+from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Frame, Machine
 from autolint.interpreter.objects import (
     Arguments,
@@ -223,6 +225,7 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
         if name in ("load_state_dict", "modules") and looks_like_optimizer(value.name):
             return None
         known = modules.opaque(site, Grade.USED)
+        _forget_candidates(m, value)
     elif name == "backward" and not args.positional:
         return _as_tensor(m, value, site)
     elif name in ("step", "zero_grad") and not args.positional:
@@ -233,6 +236,15 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
     if known is not None:
         m.change(value, "refined", known)
     return known
+
+
+def _forget_candidates(m: Machine, value: Unknown) -> None:
+    """One of several known modules is used under another name: which of them is not known."""
+    for item in value.inputs:
+        found = resolve(item)
+        if isinstance(found, Module):
+            for holder in holders_of(m, found):
+                graph.forget(m.heap, holder)
 
 
 def _as_tensor(m: Machine, value: Unknown, site: object) -> Value:

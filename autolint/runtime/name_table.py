@@ -90,6 +90,7 @@ def aliases() -> dict[str, str]:
             known = home.get(id(value)) if is_thing(value) else None
             if known and known != here and is_public(here) and module is not F:
                 found[here] = known
+    found.pop("torch.random.manual_seed", None)  # importing torch._dynamo wraps one of the two
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
 from autolint.autograd.tensor import GradHolder, Tensor
 from autolint.autograd.values import NO, Mapping, Sequence, Unknown, Value, resolve
@@ -13,41 +15,27 @@ MAX_BEHIND = 60
 def behind(value: Value, limit: int = MAX_BEHIND) -> list[Tensor | GradHolder]:
     """The tensors and parameter sets that an unknown value may have been computed from."""
     found: list[Tensor | GradHolder] = []
-    todo: list[Value] = [value]
-    seen: set[int] = set()
-    while todo and len(seen) < limit:
-        item = resolve(todo.pop())
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
+    for item in _reached(value, limit):
         if isinstance(item, Tensor):
             found.append(item)
-        elif isinstance(item, Unknown):
-            todo.extend(item.inputs)
-        elif isinstance(item, Sequence):
-            todo.extend(item.items or ())
-            todo.extend(() if item.rest is None else (item.rest,))
-        elif isinstance(item, Mapping):
-            todo.extend(item.items.values())
-            todo.extend(() if item.rest is None else (item.rest,))
         elif isinstance(item, Parameters):
             found.extend(item.holders)
-        elif isinstance(item, Module):
-            if item.own is not NO:
-                found.append(item)
-            todo.extend(item.attributes.values())
-        elif isinstance(item, Instance):
-            todo.extend(item.attributes.values())
-        else:
-            receiver = getattr(item, "receiver", None)
-            if isinstance(receiver, Value):
-                todo.append(receiver)
+        elif isinstance(item, Module) and item.own is not NO:
+            found.append(item)
     return found
 
 
 def optimizers_behind(value: Value, limit: int = 24) -> list[Optimizer]:
     """The optimizers that an unknown object was given, directly or inside something else."""
-    found: list[Optimizer] = []
+    return [item for item in _reached(value, limit, kept=True) if isinstance(item, Optimizer)]
+
+
+def _reached(value: Value, limit: int, kept: bool = False) -> Iterator[Value]:
+    """A value and what it was made from, each once, up to a limit.
+
+    `kept`: also what was stored on unknown objects, but not what the modules and objects of the
+    project hold: using a model is no use of the optimizer that its trainer keeps.
+    """
     todo: list[Value] = [value]
     seen: set[int] = set()
     while todo and len(seen) < limit:
@@ -55,17 +43,19 @@ def optimizers_behind(value: Value, limit: int = 24) -> list[Optimizer]:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, Optimizer):
-            found.append(item)
-        elif isinstance(item, Unknown):
+        yield item
+        if isinstance(item, Unknown):
             todo.extend(item.inputs)
-            todo.extend(item.attributes.values())
+            todo.extend(item.attributes.values() if kept else ())
         elif isinstance(item, Sequence):
             todo.extend(item.items or ())
+            todo.extend(() if item.rest is None else (item.rest,))
         elif isinstance(item, Mapping):
             todo.extend(item.items.values())
-        else:
+            todo.extend(() if item.rest is None else (item.rest,))
+        elif isinstance(item, Instance):
+            todo.extend(() if kept else item.attributes.values())
+        elif not isinstance(item, Tensor):
             receiver = getattr(item, "receiver", None)
-            if isinstance(receiver, Optimizer):
-                found.append(receiver)
-    return found
+            if isinstance(receiver, Value):
+                todo.append(receiver)

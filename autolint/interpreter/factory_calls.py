@@ -20,7 +20,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import attribute_writes, methods
+from autolint.interpreter import attribute_writes, casts
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 
@@ -59,13 +59,13 @@ def _wrapped(
     if isinstance(first, Tensor):
         dtype = args.get(1, "dtype")
         if dtype is not None:
-            kind, name = methods.dtype_of(dtype)
-            return methods.cast(m, first, kind, name, None, node)
+            kind, name = casts.dtype_of(dtype)
+            return casts.cast(m, first, kind, name, node)
         if facts.alias is Alias.SAME:
-            return methods.to_device(m, first, node)
+            return casts.to_device(m, first, node)
     made = m.unknown(first, origin=m.site(node))
     tensor = m.autograd.vague(m.site(node), Grade.BUILT)
-    tensor.state.kind = methods.dtype_of(args.get(1, "dtype") or Unknown())[0]
+    tensor.state.kind = casts.dtype_of(args.get(1, "dtype") or Unknown())[0]
     device = args.keywords.get("device")
     tensor.state.placed = device is not None and not _is_none(device)
     tensor.state.parameter = NO
@@ -79,13 +79,13 @@ def _factory_kind(facts: FactoryFacts, args: Arguments) -> tuple[Kind, str | Non
         place = facts.parameters.index("dtype")
         # Sizes are given one by one where the parameter list has one `size`.
         there = args.positional[place : place + 1] if facts.size_at is None else []
-        dtype = next((value for value in there if methods.is_dtype(resolve(value))), None)
+        dtype = next((value for value in there if casts.is_dtype(resolve(value))), None)
     if dtype is not None:
         known = resolve(dtype)
         if isinstance(known, Scalar) and known.known and known.value is None:
             dtype = None
         else:
-            return methods.dtype_of(dtype)
+            return casts.dtype_of(dtype)
     given: dict[int, Kind] = {}
     for position, value in enumerate(args.positional):
         given[position] = element_kind(value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
-from autolint.autograd import library, ops
+from autolint.autograd import ops
 from autolint.autograd.factories import factory_method
 from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.tensor import Array, Tensor
@@ -16,7 +14,6 @@ from autolint.autograd.values import (
     NONE,
     YES,
     Kind,
-    Qualified,
     Scalar,
     Sequence,
     Through,
@@ -27,6 +24,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import (
     attribute_writes,
+    casts,
     factory_calls,
     op_calls,
     tensors,
@@ -34,7 +32,7 @@ from autolint.interpreter import (
     writes,
 )
 from autolint.interpreter.machine import Machine
-from autolint.interpreter.objects import Arguments, DtypeOf
+from autolint.interpreter.objects import Arguments
 
 _CASTS = {
     "float": (Kind.FLOAT, "float32"),
@@ -57,7 +55,6 @@ _NUMBERS = {
     "equal": Kind.BOOL, "allclose": Kind.BOOL, "is_inference": Kind.BOOL, "get_device": Kind.INT,
 }  # fmt: skip
 _NO_RESULT = frozenset({"register_hook", "register_post_accumulate_grad_hook", "record_stream"})
-_DEVICE_NAME = re.compile(r"dev(ice)?|gpu|cuda|cpu|rank", re.IGNORECASE)
 
 
 def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call) -> Value:
@@ -68,9 +65,9 @@ def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call)
     site = m.site(node)
     if name in _CASTS:
         kind, dtype = _CASTS[name]
-        return cast(m, tensor, kind, dtype, None, node)
+        return casts.cast(m, tensor, kind, dtype, node)
     if name in ("cpu", "cuda", "xpu", "pin_memory"):
-        return to_device(m, tensor, node)
+        return casts.to_device(m, tensor, node)
     if name in _NUMBERS:
         return Scalar(kind=_NUMBERS[name])
     if name in _NO_RESULT:
@@ -164,10 +161,6 @@ def _retain_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) ->
     return NONE
 
 
-def _zero_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
-    return NONE
-
-
 def _to(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
     """`.to(device)`, `.to(dtype)`, `.to(other)`: itself if it is that already."""
     copy = args.get(-1, "copy")
@@ -176,42 +169,21 @@ def _to(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
         assert facts is not None
         return tensors.operate(m, facts, [(0, tensor)], m.site(node), kind=Kind.UNKNOWN)
     dtype: Value | None = args.keywords.get("dtype")
-    device: Value | None = args.keywords.get("device")
     unknown = args.star
     for value in args.positional[:2]:
         found = resolve(value)
-        if is_dtype(found):
+        if casts.is_dtype(found):
             dtype = found
-        elif isinstance(found, Tensor):
-            unknown = True
-        elif is_device(found):
-            device = found
-        elif not isinstance(found, Scalar):
+        elif isinstance(found, Tensor) or (
+            not casts.is_device(found) and not isinstance(found, Scalar)
+        ):
             unknown = True
     if dtype is not None:
-        kind, name = dtype_of(dtype)
-        return cast(m, tensor, kind, name, device, node)
+        kind, name = casts.dtype_of(dtype)
+        return casts.cast(m, tensor, kind, name, node)
     if unknown:
-        return _perhaps_same(m, tensor, Kind.UNKNOWN, node)
-    return to_device(m, tensor, node)
-
-
-def is_dtype(value: Value) -> bool:
-    """Whether an argument is a dtype."""
-    if isinstance(value, Qualified):
-        return library.dtype_kind(value.name) is not None
-    return isinstance(value, DtypeOf)
-
-
-def is_device(value: Value) -> bool:
-    """Whether an argument says where, not of which dtype."""
-    if isinstance(value, Scalar):
-        return isinstance(value.value, (str, int)) or not value.known
-    if isinstance(value, Unknown):
-        return _DEVICE_NAME.search(value.name) is not None or any(
-            isinstance(item, Qualified) and item.name == "torch.device" for item in value.inputs
-        )
-    return False
+        return casts.cast(m, tensor, Kind.UNKNOWN, None, node)
+    return casts.to_device(m, tensor, node)
 
 
 def _is_false(value: Value) -> bool:
@@ -219,94 +191,12 @@ def _is_false(value: Value) -> bool:
     return isinstance(found, Scalar) and found.known and not found.value
 
 
-def dtype_of(value: Value) -> tuple[Kind, str | None]:
-    """The kind and name of a dtype given as an argument."""
-    found = resolve(value)
-    if isinstance(found, DtypeOf):
-        return found.tensor.state.kind, found.tensor.state.dtype
-    if isinstance(found, Qualified):
-        kind = library.dtype_kind(found.name)
-        if kind is not None:
-            name = library.canonical(found.name).rpartition(".")[2]
-            return kind, _BUILTIN_DTYPES.get(name, name)
-    return Kind.UNKNOWN, None
-
-
-_BUILTIN_DTYPES = {
-    "bool": "bool",
-    "int": "int64",
-    "float": "float32",
-    "complex": "complex64",
-    "long": "int64",
-    "double": "float64",
-    "half": "float16",
-    "short": "int16",
-}
-
-
-def to_device(m: Machine, tensor: Tensor, node: cst.Call) -> Value:
-    """A move to a device: the same tensor where it is there already, which CPU runs show."""
-    if tensor.state.grad_of:
-        return tensor
-    m.change(tensor.state, "placed", True)
-    return m.autograd.same(tensor, m.site(node))
-
-
-def cast(
-    m: Machine, tensor: Tensor, kind: Kind, dtype: str | None, device: Value | None, node: cst.Call
-) -> Value:
-    """A change of dtype: itself if it has that dtype, else a copy."""
-    state = tensor.state
-    if kind is Kind.UNKNOWN or state.kind is Kind.UNKNOWN:
-        return _perhaps_same(m, tensor, kind, node, dtype)
-    if kind is state.kind:
-        if dtype is not None and dtype == state.dtype:
-            return to_device(m, tensor, node)
-        if dtype is None or state.dtype is None:
-            return _perhaps_same(m, tensor, kind, node, dtype)
-    facts = ops.method("to")
-    assert facts is not None
-    result = tensors.operate(
-        m,
-        facts,
-        [(0, tensor)],
-        m.site(node),
-        kind=kind,
-        rank=state.rank,
-        ranked=True,
-        alias=Alias.FRESH,
-    )
-    if isinstance(result, Tensor):
-        result.state.dtype = dtype
-    return result
-
-
-def _perhaps_same(
-    m: Machine, tensor: Tensor, kind: Kind, node: cst.Call, dtype: str | None = None
-) -> Value:
-    facts = ops.method("to")
-    assert facts is not None
-    result = tensors.operate(
-        m,
-        facts,
-        [(0, tensor)],
-        m.site(node),
-        kind=kind,
-        rank=tensor.state.rank,
-        ranked=True,
-        alias=Alias.SAME | Alias.FRESH,
-    )
-    if isinstance(result, Tensor):
-        result.state.dtype = dtype
-    return result
-
-
 def _type(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
     if not args.positional and not args.keywords:
         return Scalar()
     value = args.get(0, "dtype")
-    kind, name = dtype_of(value) if value is not None else (Kind.UNKNOWN, None)
-    return cast(m, tensor, kind, name, None, node)
+    kind, name = casts.dtype_of(value) if value is not None else (Kind.UNKNOWN, None)
+    return casts.cast(m, tensor, kind, name, node)
 
 
 def _contiguous(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
@@ -341,7 +231,6 @@ _SPECIAL = {
     "tolist": _tolist,
     "size": _size,
     "retain_grad": _retain_grad,
-    "zero_grad": _zero_grad,
     "to": _to,
     "type": _type,
     "contiguous": _contiguous,

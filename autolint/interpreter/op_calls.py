@@ -12,7 +12,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import methods, ranks, tensors, writes
+from autolint.interpreter import casts, methods, ranks, tensors, writes
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 from autolint.interpreter.variants import variant
@@ -41,14 +41,14 @@ def run(m: Machine, name: str, facts: OpFacts, args: Arguments, node: cst.Call) 
         target = node.args[0].value if node.args else node
         return writes.write(m, first, facts, [v for v in values if v[0]], site, target, name)
     dtype = args.keywords.get("dtype")
-    kind = kind_of(facts, values, numbers) if dtype is None else methods.dtype_of(dtype)[0]
+    kind = kind_of(facts, values, numbers) if dtype is None else casts.dtype_of(dtype)[0]
     ranked, rank = ranks.rank_of(m, name, facts, args, given)
     alias = alias_of(name, facts, first, args)
     result = tensors.operate(
         m, facts, values, site, kind=kind, rank=rank, ranked=ranked, alias=alias
     )
     if dtype is not None and isinstance(result, Tensor):
-        result.state.dtype = methods.dtype_of(dtype)[1]
+        result.state.dtype = casts.dtype_of(dtype)[1]
     out = args.keywords.get("out")
     if out is not None and isinstance(resolve(out), Tensor):
         target = next(a.value for a in node.args if a.keyword and a.keyword.value == "out")

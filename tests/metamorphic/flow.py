@@ -37,12 +37,20 @@ class _Loops(cst.CSTTransformer):
     def __init__(self, module: cst.Module) -> None:
         self.module = module
         self.number = 0
+        self.generators = {
+            node.name.value
+            for node in module.body
+            if isinstance(node, cst.FunctionDef) and "yield" in module.code_for_node(node)
+        }
 
     def leave_For(
         self, original_node: cst.For, updated_node: cst.For
     ) -> cst.For | cst.FlattenSentinel[Statement]:
         if updated_node.orelse is not None or not isinstance(updated_node.body, cst.IndentedBlock):
             return updated_node
+        made_by = self.module.code_for_node(updated_node.iter).partition("(")[0]
+        if made_by in self.generators:
+            return updated_node  # draining it first would do too early what it does between items
         self.number += 1
         counter, items = f"count_{self.number}", f"items_{self.number}"
         target = self.module.code_for_node(updated_node.target)

@@ -94,7 +94,7 @@ def decode(path: str, raw: bytes) -> Source:
     """Decode by BOM and coding cookie (PEP 263). Raises Unparsable."""
     if len(raw) > SIZE_LIMIT:
         size, limit = len(raw) / 1e6, SIZE_LIMIT / 1e6
-        raise Unparsable(f"file of {size:.1f} MB is over the limit of {limit:.0f} MB, not checked")
+        raise Unparsable(f"is not checked: {size:.1f} MB is over the limit of {limit:.0f} MB")
     try:
         encoding = _encoding(raw)
         original = raw.decode(encoding)
@@ -171,9 +171,11 @@ def refuse_deep(text: str, tree: ast.Module) -> None:
         while pending:
             node, depth = pending.pop()
             if depth > DEPTH_LIMIT:
-                raise _at(statement, f"expression is nested more than {DEPTH_LIMIT} deep")
+                raise _at(statement, f"is not checked: an expression nests over {DEPTH_LIMIT} deep")
             if isinstance(node, ast.BoolOp) and len(node.values) > OPERAND_LIMIT:
-                raise _at(statement, f"condition has more than {OPERAND_LIMIT} operands")
+                raise _at(
+                    statement, f"is not checked: a condition has over {OPERAND_LIMIT} operands"
+                )
             pending.extend(
                 (child, depth + 1)
                 for child in ast.iter_child_nodes(node)

@@ -171,7 +171,9 @@ def refuse_deep(text: str, tree: ast.Module) -> None:
         while pending:
             node, depth = pending.pop()
             if depth > DEPTH_LIMIT:
-                raise _at(statement, f"is not checked: an expression nests over {DEPTH_LIMIT} deep")
+                raise _at(
+                    statement, f"is not checked: an expression nests more than {DEPTH_LIMIT} deep"
+                )
             if isinstance(node, ast.BoolOp) and len(node.values) > OPERAND_LIMIT:
                 raise _at(
                     statement, f"is not checked: a condition has over {OPERAND_LIMIT} operands"

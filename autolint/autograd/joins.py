@@ -39,7 +39,7 @@ class Joiner:
 
     def __init__(self) -> None:
         self._memo: dict[tuple[int, int], Value] = {}
-        self._alive: list[Value] = []
+        self._alive: list[Value] = []  # while the ids of the memo must stay theirs
 
     def fact(self, key: Any, left: Any, right: Any) -> Any:
         """Join two values of one fact; MISSING takes the other's value."""

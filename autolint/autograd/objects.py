@@ -79,8 +79,9 @@ class Parameters(Value):
 
 
 class Optimizer(Value, Cell):
-    """An optimizer; `contents` is YES where `holders` is all it steps, else it has an `opaque` set
-    too.
+    """An optimizer. `known`: `holders` is all it steps, else it has an `opaque` set too.
+
+    `cls` is its class in the project, if it has one; `hooks` are run after each step.
     """
 
     def __init__(

@@ -121,9 +121,6 @@ _OPERATORS = {
 }
 
 
-DEVICE_DECIDES = frozenset({"cpu", "cuda", "xpu", "to"})
-"""Methods that may hand back the receiver itself, as the device that it is on decides."""
-
 _TENSOR_ONLY = """
     backward detach_ retain_grad unsqueeze unsqueeze_ squeeze_ contiguous is_contiguous expand_as
     view_as reshape_as type_as permute index_select index_add index_add_ index_copy index_copy_

@@ -111,8 +111,7 @@ class InPlaceWrite(Event):
     `target` is the reference written to (what stands at the left or before the method), `through`
     how it reaches the memory, `base` the tensor at the other end. `saved_by` are the operations
     that saved the old value and whose graph is still there. `parameter`: base is (part of) a
-    module's parameters. `target_text` is the target as written. `result_used`: the write's value
-    is used.
+    module's parameters. `target_text` is the target as written, `made` where it was made.
     """
 
     triggers = frozenset({"data", "detach", "detach_", "numpy", "asarray"})
@@ -126,7 +125,6 @@ class InPlaceWrite(Event):
     made: Site | None
     target_text: str
     operation: str
-    source_read_later: Tri = Tri.MAYBE
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +211,6 @@ class OptimizerStep(Event):
     optimizer: Optimizer
     optimizer_text: str
     sets: tuple[SetState, ...]
-    backward_site: Site | None
     backwards_in_loop: int
     optimizers_in_loop: int
 
@@ -223,8 +220,7 @@ class RequiresGradSet(Event):
     """A tensor is asked to require grad: by keyword, method, attribute, or `nn.Parameter`.
 
     `how` is "keyword", "method", "attribute" or "parameter"; `value` is what is asked for; `made`
-    is where the tensor was made; `factory` the qualified name of the factory that made it, if
-    known.
+    is where the tensor was made.
     """
 
     triggers = frozenset({"requires_grad", "requires_grad_", "Parameter", "requires_grad="})

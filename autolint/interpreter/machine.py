@@ -255,11 +255,6 @@ class Machine:
 
     # ------------------------------------------------------------------ what is in sight
 
-    def last_backward(self) -> Site | None:
-        """Where the last backward ran."""
-        seen = self.facts.get("backwards", ())
-        return seen[-1][1] if seen else None
-
     def backwards_in_loop(self) -> set[int]:
         """The places (by node) of the backward calls of the innermost loop."""
         key = self.loop_key()

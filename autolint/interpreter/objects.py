@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import GradMode, Tri, Value
+from autolint.autograd.values import GradMode, Value
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.unit import Unit
 
@@ -169,9 +169,3 @@ class Arguments:
         if found is None and 0 <= position < len(self.positional):
             return self.positional[position]
         return found
-
-    def has(self, position: int, name: str) -> Tri:
-        """Whether a value is given for a parameter."""
-        if self.get(position, name) is not None:
-            return Tri.YES
-        return Tri.MAYBE if self.star else Tri.NO

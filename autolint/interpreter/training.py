@@ -278,7 +278,6 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
                 SetState(holder, holder.words, holder.stale_at, holder.dropped_at)
                 for holder in sets
             ),
-            backward_site=m.last_backward(),
             backwards_in_loop=len(m.backwards_in_loop()),
             optimizers_in_loop=m.optimizers_in_loop(optimizer),
         )

@@ -1,0 +1,34 @@
+"""The events: what the interpreter tells the rules, in the order in which the program does it.
+
+Each event carries where it happens, under which grad mode, in which loops and under which tests,
+and in which function, reached by which calls. `triggers` are the names of which at least one must
+occur in a function (or in what it calls) for the event to be possible there: the screen runs no
+other function. Where `company` is not empty, one of these must occur as well, there or in a
+function that it calls.
+"""
+
+from autolint.interpreter.events.base import Event, Guard, LoopMark, Scope
+from autolint.interpreter.events.leaves import OffAliasUsed, RequiresGradSet, Revealed
+from autolint.interpreter.events.memory import DataRebind, InPlaceWrite, SavedBy, SourceUsed
+from autolint.interpreter.events.modules import ModuleBuilt, StoredTensor
+from autolint.interpreter.events.training import Backward, OptimizerStep, SetState, StaleSaved
+
+__all__ = [
+    "Backward",
+    "DataRebind",
+    "Event",
+    "Guard",
+    "InPlaceWrite",
+    "LoopMark",
+    "ModuleBuilt",
+    "OffAliasUsed",
+    "OptimizerStep",
+    "RequiresGradSet",
+    "Revealed",
+    "SavedBy",
+    "Scope",
+    "SetState",
+    "SourceUsed",
+    "StaleSaved",
+    "StoredTensor",
+]

@@ -1,0 +1,60 @@
+"""What all events have: where, in which function, under which grad mode, loops and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from autolint.autograd.values import GradMode
+from autolint.interpreter.unit import Site
+
+
+@dataclass(frozen=True, slots=True)
+class LoopMark:
+    """An enclosing loop (its site) and the iteration of it that is being run (1 or 2)."""
+
+    loop: Site
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A test that holds (or not) where the event is, inside the innermost loop."""
+
+    test: Site
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The function an event happens in.
+
+    `function` identifies the function, `context` the chain of calls it was reached by.
+    `framework`: somebody else's engine owns the training loop here (CATALOGUE's framework guard);
+    `optimizer_code`: writing parameters is the purpose here (optimizer guard). `clears` says
+    whether anything in this file clears gradients.
+    """
+
+    name: str
+    qualname: str
+    function: Hashable
+    context: Hashable
+    calls: tuple[Site, ...]
+    framework: bool
+    optimizer_code: bool
+    clears: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What all events have."""
+
+    triggers: ClassVar[frozenset[str]] = frozenset()
+    company: ClassVar[frozenset[str]] = frozenset()
+
+    site: Site
+    scope: Scope
+    mode: GradMode
+    loops: tuple[LoopMark, ...]
+    guards: tuple[Guard, ...]

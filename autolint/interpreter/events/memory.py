@@ -1,0 +1,81 @@
+"""Events of memory: writes in place, through aliases, and `.data =`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autolint.autograd.graph import Saved
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import Through, Tri, Value
+from autolint.interpreter.events.base import Event
+from autolint.interpreter.index import AUGMENTED, IN_PLACE, ITEM_STORED
+from autolint.interpreter.unit import Site
+
+WRITING = frozenset(
+    {IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace", "fill", "sort", "put", "copyto", "putmask"}
+)
+"""Names of what writes memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBy:
+    """An operation that saved the value now written: `sure` unless only some paths do."""
+
+    saved: Saved
+    operation: str
+    origin: Site | None
+    sure: Tri
+
+
+@dataclass(frozen=True, slots=True)
+class InPlaceWrite(Event):
+    """Memory of a tensor is written.
+
+    `target` is the reference written to (what stands at the left or before the method), `through`
+    how it reaches the memory, `base` the tensor at the other end. `saved_by` are the operations
+    that saved the old value and whose graph is still there. `parameter`: base is (part of) a
+    module's parameters. `target_text` is the target as written, `made` where it was made.
+    """
+
+    triggers = frozenset({"data", "detach", "detach_", "numpy", "asarray"})
+    company = WRITING
+
+    target: Tensor
+    base: Tensor
+    through: Through
+    saved_by: tuple[SavedBy, ...]
+    parameter: Tri
+    made: Site | None
+    target_text: str
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUsed(Event):
+    """A tensor is used in the graph after its memory was changed through a detached alias.
+
+    Emitted at the first such use: `write` is the write, `target_text` what was written to.
+    """
+
+    triggers = InPlaceWrite.triggers
+    company = WRITING
+
+    tensor: Tensor
+    write: InPlaceWrite
+
+
+@dataclass(frozen=True, slots=True)
+class DataRebind(Event):
+    """`x.data = y`: another storage is put under a tensor.
+
+    `ties` is the parameter whose memory is shared from now on, if both are known to live on.
+    """
+
+    triggers = frozenset({"data="})
+
+    target: Tensor
+    value: Value
+    ties: Tensor | None
+    saved_by: tuple[SavedBy, ...]
+    parameter: Tri
+    target_text: str

@@ -27,8 +27,9 @@ from autolint.interpreter import (
     methods,
     modules,
     names,
+    optimizers,
     outside,
-    training,
+    scalers,
     unseen,
 )
 from autolint.interpreter.machine import Frame, Machine
@@ -129,13 +130,13 @@ def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: c
     if isinstance(receiver, Unknown):
         return unseen.unknown_method(m, receiver, name, args, node)
     if isinstance(receiver, Optimizer):
-        return training.optimizer_method(m, receiver, name, args, node)
+        return optimizers.method(m, receiver, name, args, node)
     if isinstance(receiver, (Sequence, Mapping, Parameters)):
         return containers.method(m, receiver, name, args, node)
     if isinstance(receiver, (ClassValue, SuperValue)):
         return _class_method(m, receiver, name, args, node)
     if isinstance(receiver, GradScaler):
-        return training.scaler_method(m, name, args, node)
+        return scalers.method(m, name, args, node)
     if isinstance(receiver, Array):
         return methods.call_array(m, receiver, name, args, node)
     if isinstance(receiver, Qualified):
@@ -180,7 +181,7 @@ def _class_method(
         if isinstance(found, MethodOf) and isinstance(receiver.receiver, Module):
             return modules.method(m, receiver.receiver, name, args, node)
         if isinstance(found, MethodOf) and isinstance(receiver.receiver, Optimizer):
-            return training.optimizer_method(m, receiver.receiver, name, args, node, own=False)
+            return optimizers.method(m, receiver.receiver, name, args, node, own=False)
         if isinstance(found, Unknown):
             if name != "__init__":
                 return unseen.unknown_call(m, receiver.receiver, args, node)

@@ -31,7 +31,7 @@ from autolint.interpreter import (
     functions,
     layer_calls,
     names,
-    training,
+    optimizers,
     unseen,
 )
 from autolint.interpreter.iteration import holders_of
@@ -216,7 +216,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
         freeze(m, module, known)
         return module
     if name == "zero_grad":
-        training.clear_module(m, module, site, training.to_none(args))
+        optimizers.clear_module(m, module, site, optimizers.to_none(args))
         return NONE
     if name in ("forward", "__call__"):
         return layer_calls.call_module(m, module, args, node)

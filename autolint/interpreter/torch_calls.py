@@ -17,8 +17,8 @@ from autolint.interpreter import (
     methods,
     modules,
     op_calls,
+    optimizers,
     torch_named,
-    training,
     writes,
 )
 from autolint.interpreter.behind import behind
@@ -40,7 +40,7 @@ def call_torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     if facts is not None:
         return modules.build(m, facts, args, site)
     if library.is_optimizer(name):
-        return training.build_optimizer(m, name.rpartition(".")[2], args, site)
+        return optimizers.build(m, name.rpartition(".")[2], args, site)
     if library.is_scheduler(name):
         return Scheduler()
     if library.is_scaler(name):
@@ -91,7 +91,7 @@ def _unbound(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value | 
     first = resolve(args.positional[0]) if args.positional else None
     rest = Arguments(args.positional[1:], args.keywords, args.star)
     if isinstance(first, Optimizer) and library.is_optimizer(owner):
-        return training.optimizer_method(m, first, method, rest, node, own=False)
+        return optimizers.method(m, first, method, rest, node, own=False)
     if isinstance(first, Module) and layers.layer(owner) is not None:
         return modules.method(m, first, method, rest, node)
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from autolint.autograd import layers, library
+from autolint.autograd.objects import GradScaler, Optimizer, Scheduler
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
@@ -13,10 +15,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import (
-    names,
-    training,
-)
+from autolint.interpreter import modules, names
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -69,4 +68,12 @@ def _named(m: Machine, name: str, site: Site) -> Value | None:
         tensor = m.autograd.vague(site, Grade.ANNOTATED)
         tensor.state.parameter = YES
         return tensor
-    return training.annotated_object(m, name, site)
+    if library.is_optimizer(name):
+        return m.saw(Optimizer((), False, site, Grade.ANNOTATED))
+    if library.is_scheduler(name):
+        return Scheduler()
+    if library.is_scaler(name):
+        return GradScaler()
+    if layers.layer(name) is not None:
+        return modules.opaque(site, Grade.ANNOTATED)
+    return None

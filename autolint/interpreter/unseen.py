@@ -10,7 +10,15 @@ from autolint.autograd import graph
 from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NONE, Mapping, Sequence, Unknown, Value, resolve
-from autolint.interpreter import calls, definitions, functions, training, writes
+from autolint.interpreter import (
+    calls,
+    definitions,
+    functions,
+    optimizers,
+    scalers,
+    training,
+    writes,
+)
 from autolint.interpreter.behind import behind, optimizers_behind
 from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Machine
@@ -88,15 +96,15 @@ def unknown_method(
     if name == "step":
         first = resolve(args.positional[0]) if args.positional else None
         if isinstance(first, Optimizer):  # a scaler or engine that was handed in
-            return training.optimizer_method(m, first, "step", Arguments(), node)
+            return optimizers.method(m, first, "step", Arguments(), node)
     if name == "zero_grad":
         for item in behind(receiver):
             if not isinstance(item, Tensor):
                 writes.clear(m, (item,), site)
-        training.clear_opaque(m, site)
+        optimizers.clear_opaque(m, site)
         return NONE
     if name == "scale" and args.positional:
-        return training.scaled(m, args.positional[0], site)
+        return scalers.scaled(m, args.positional[0], site)
     weaken(m, [receiver, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)

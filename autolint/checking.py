@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autolint.baseline import Baseline, BaselineError
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
 from autolint.files import File, PathError, discover
-from autolint.fix import diff
+from autolint.fix import diff, replace
 from autolint.progress import bar
 from autolint.registry import Registry, RegistryError
 from autolint.report import Paint, relative, render
+from autolint.report.figures import plural
 from autolint.runner import Fixing, Runner
 from autolint.selection import check_selector
 
@@ -27,6 +29,7 @@ class Options:
     """The options of the command line, by their names there. None: not given."""
 
     format: str
+    output: str | None
     select: tuple[str, ...] | None
     ignore: tuple[str, ...] | None
     extend_select: tuple[str, ...] | None
@@ -34,6 +37,10 @@ class Options:
     fix: bool
     unsafe_fixes: bool
     diff: bool
+    add_noqa: bool
+    baseline: str | None
+    write_baseline: bool
+    update_baseline: bool
     statistics: bool
     exclude: tuple[str, ...] | None
     extend_exclude: tuple[str, ...] | None
@@ -59,6 +66,8 @@ class Options:
     @property
     def fixing(self) -> Fixing:
         """Which fixes are wanted, to be written or shown."""
+        if self.add_noqa:
+            return Fixing.SUPPRESS
         if not (self.fix or self.diff):
             return Fixing.NONE
         return Fixing.ALL if self.unsafe_fixes else Fixing.SAFE
@@ -66,10 +75,14 @@ class Options:
 
 def check_paths(paths: Sequence[str], options: Options) -> int:
     """Check, print, and return the exit code. Raises Failure if nothing could be checked."""
+    if options.add_noqa and (options.fix or options.write_baseline):
+        raise Failure("--add-noqa cannot be mixed with --fix or --write-baseline")
+    if options.baseline is None and (options.write_baseline or options.update_baseline):
+        raise Failure("--write-baseline and --update-baseline need --baseline FILE")
     try:
         check = _Check(options)
         return check.standard_input(paths) if "-" in paths else check.paths(paths)
-    except (ConfigError, PathError, RegistryError) as error:
+    except (BaselineError, ConfigError, PathError, RegistryError) as error:
         raise Failure(str(error)) from error
 
 
@@ -91,7 +104,7 @@ class _Check:
         options = self._options
         found = discover(paths, self._configs, options.overrides)
         if not found.files and not found.problems:
-            print("no Python files found", file=sys.stderr)
+            print("no Python files or notebooks found", file=sys.stderr)
         if options.verbose:
             for file in found.files:
                 origin = file.config.origin or "no configuration"
@@ -100,11 +113,35 @@ class _Check:
         with bar("files") as progress:
             outcome = runner.run(found.files, progress)
         outcome.problems[:0] = found.problems
+        if options.baseline is not None:
+            self._compare(outcome, options.baseline, [file.path for file in found.files])
         if options.diff:
             self._print_diffs(outcome)
         else:
             self._print_report(outcome)
         return self._finish(outcome)
+
+    def _compare(self, outcome: Outcome, path: str, checked: Sequence[str]) -> None:
+        """Leave out what a baseline knows; write the file if that was asked for."""
+        if self._options.write_baseline:
+            known = Baseline.of(path, outcome.findings)
+            self._replace("--baseline", path, known.content())
+            print(f"{plural(len(known.entries), 'finding')} written to {path}", file=sys.stderr)
+            outcome.findings = []
+            return
+        baseline = Baseline.load(path)
+        compared = baseline.compare(outcome.findings, checked)
+        outcome.findings = compared.new
+        if not compared.gone:
+            return
+        entries = plural(len(compared.gone), "entry", "entries")
+        if self._options.update_baseline:
+            self._replace("--baseline", path, baseline.without(compared.gone).content())
+            print(f"{entries} dropped from {path}", file=sys.stderr)
+            return
+        print(f"{entries} of {path} found no more; --update-baseline drops:", file=sys.stderr)
+        for each in compared.gone.values():
+            print(f"  {each.path}: {each.code} {each.message}", file=sys.stderr)
 
     def standard_input(self, paths: Sequence[str]) -> int:
         """Check what comes through the pipe; with ``--fix``, pass the fixed text on."""
@@ -128,15 +165,36 @@ class _Check:
 
     def _print_diffs(self, outcome: Outcome) -> None:
         for path, (before, after) in sorted(outcome.changed.items()):
-            print(diff(before.original, after.original, self._shown(path)), end="")
+            print(diff(before.content, after.content, self._shown(path)), end="")
 
     def _print_report(self, outcome: Outcome, to_person: bool = False) -> None:
         """Print to standard output, or to standard error where the output is taken."""
+        form = self._options.format
+        if self._options.output is not None:
+            self._write_report(outcome, self._options.output)
+            form = "text"
         stream = sys.stderr if to_person else sys.stdout
         paint = Paint(stream.isatty() and not os.environ.get("NO_COLOR"))
-        options = self._options
-        for line in render(options.format, outcome, self._base, paint, options.statistics):
+        for line in self._lines(form, outcome, paint):
             print(line, file=stream)
+
+    def _write_report(self, outcome: Outcome, path: str) -> None:
+        """Write the report to a file, all of it or nothing. Raises Failure."""
+        options = self._options
+        lines = self._lines(options.format, outcome, Paint(False))
+        content = "".join(f"{line}\n" for line in lines)
+        self._replace("--output", path, content.encode("utf-8", "backslashreplace"))
+
+    @staticmethod
+    def _replace(option: str, path: str, content: bytes) -> None:
+        try:
+            replace(path, content)
+        except OSError as error:
+            raise Failure(f"{option} {path}: {error.strerror or error}") from error
+
+    def _lines(self, format_name: str, outcome: Outcome, paint: Paint) -> Iterable[str]:
+        statistics = self._options.statistics
+        return render(format_name, outcome, self._base, paint, statistics, self._registry)
 
     def _finish(self, outcome: Outcome) -> int:
         self._complain(outcome.problems)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound="Callable[..., Any] | click.Command")
 
-FORMATS = ("text", "concise", "json", "github")
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 SEVERITIES = ("info", "warning", "error")
 DEVICES = ("cpu", "cuda", "all")
 
@@ -107,6 +107,10 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
 )
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option("--unsafe-fixes", is_flag=True, help="Include fixes that change more than the fault.")
+@click.option("--add-noqa", is_flag=True, help="Suppress each finding by a comment on its line.")
+@click.option("--baseline", metavar="FILE", help="Show what this baseline does not know.")
+@click.option("--write-baseline", is_flag=True, help="Make the baseline of what is found now.")
+@click.option("--update-baseline", is_flag=True, help="Drop what is gone from the baseline.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change; change nothing.")
 @click.option(
     "--format",
@@ -114,6 +118,11 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     default="text",
     show_default=True,
     help="Form of the report.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Write the report to FILE, and text to the terminal.",
 )
 @click.option("--statistics", is_flag=True, help="Show counts by rule instead of findings.")
 @_words("--exclude", "PATTERNS", "Leave out these paths only.")

@@ -19,6 +19,7 @@ class Place(NamedTuple):
     line: int
     column: int
     message: str
+    cell: int | None = None
 
 
 class TextEdit(NamedTuple):
@@ -32,6 +33,7 @@ class TextEdit(NamedTuple):
     end_line: int
     end_column: int
     text: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Repair:
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """A finding at its place. `excerpt` is the source line that it starts on.
+
+    `cell` is the code cell of a notebook, inside which lines are counted; None elsewhere.
 
     `elsewhere`: it stands at a call; the fault itself is in another file, at the first place of
     `because`.
@@ -64,11 +68,12 @@ class Diagnostic:
     fix: Repair | None = None
     excerpt: str = ""
     elsewhere: bool = False
+    cell: int | None = None
 
     @property
-    def order(self) -> tuple[str, int, int, str, str]:
+    def order(self) -> tuple[str, int, int, int, str, str]:
         """The key of the one order in which every report lists findings."""
-        return (self.path, self.line, self.column, self.code, self.message)
+        return (self.path, self.cell or 0, self.line, self.column, self.code, self.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,8 @@ class Problem:
 class Outcome:
     """A whole run: what was found, what could not be done, and the figures of the last line.
 
-    `fixed` counts applied fixes; `changed` holds, per path, the file before and after them.
+    `fixed` counts applied fixes, `suppressed` findings that got a comment; `changed`
+    holds, per path, the file before and after them.
     """
 
     findings: list[Diagnostic] = field(default_factory=list)
@@ -97,4 +103,5 @@ class Outcome:
     functions: int = 0
     not_followed: int = 0
     fixed: int = 0
+    suppressed: int = 0
     changed: dict[str, tuple[Source, Source]] = field(default_factory=dict)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from autolint import notebook
 from autolint.collect import Collector, most_specific
 from autolint.diagnose import Diagnoser
-from autolint.diagnostic import Diagnostic, Problem
+from autolint.diagnostic import Diagnostic, Problem, Repair
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
 from autolint.interpreter.roots import analyse, has_roots
@@ -25,7 +26,7 @@ from autolint.source import (
     parse_concrete,
     raised_recursion_limit,
 )
-from autolint.suppress import Suppression, Suppressions, may_be_unused
+from autolint.suppress import Suppression, Suppressions, may_be_unused, without
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class Engine:
         """Lint the bytes of a file; `path` is absolute. Raises nothing for whatever is in them."""
         about_torch = mentions_torch(raw)
         try:
-            source = decode(path, raw)
+            source = notebook.read(path, raw) if notebook.is_notebook(path) else decode(path, raw)
         except Unparsable as error:
             return FileResult(list(_unparsable(path, "", error, selection)))
         return self.check_source(source, selection, about_torch)
@@ -91,7 +92,7 @@ class Engine:
         self._project.add(index, tree)
         if not has_roots(index, self._project, wanted):
             return []
-        unit = Unit(source.path, parse_concrete(source.text, tree))
+        unit = _unit(source, tree)
         collector = Collector(rules, unit)
         try:
             analysis = analyse(unit, index, self._project, collector)
@@ -152,17 +153,29 @@ class Engine:
 
         found = [
             _about_comment(
-                source, each.suppression, f"suppression of {each.code or 'all rules'} hides nothing"
+                source,
+                each.suppression,
+                f"suppression of {each.code or 'all rules'} hides nothing",
+                each.code,
             )
             for each in suppressions.unused(ran)
         ]
         found.extend(
-            _about_comment(source, comment, f"suppression names {key!r}, which is no rule")
+            _about_comment(source, comment, f"suppression names {key!r}, which is no rule", key)
             for comment in suppressions.ours()
             for key in comment.codes or ()
             if self._registry.find(key) is None
         )
         return found
+
+
+def _unit(source: Source, tree: ast.Module) -> Unit:
+    """A whole file for the interpreter. Raises Unparsable."""
+    module = parse_concrete(source.text, tree)
+    if not isinstance(source, notebook.Notebook):
+        return Unit(source.path, module)
+    shown = frozenset(id(statement) for statement in notebook.displayed(module))
+    return Unit(source.path, module, displayed=shown)
 
 
 def _unparsable(
@@ -175,10 +188,14 @@ def _unparsable(
         yield _own(UNPARSABLE, path, error.line, columns, f"file {error.message}", excerpt)
 
 
-def _about_comment(source: Source, comment: Suppression, message: str) -> Diagnostic:
+def _about_comment(
+    source: Source, comment: Suppression, message: str, key: str | None
+) -> Diagnostic:
     columns = (comment.column + 1, comment.end_column + 1)
     excerpt = source.text.split("\n")[comment.line - 1]
-    return _own(UNUSED_SUPPRESSION, source.path, comment.line, columns, message, excerpt)
+    found = _own(UNUSED_SUPPRESSION, source.path, comment.line, columns, message, excerpt)
+    what = "the comment" if key is None or comment.codes == (key,) else f"`{key}`"
+    return replace(found, fix=Repair(f"remove {what}", True, (without(comment, key, excerpt),)))
 
 
 def _own(

@@ -1,4 +1,4 @@
-"""Which files a run is about: ``.py`` files below the given paths, as git and the config see them.
+"""Which files a run is about: ``.py`` and ``.ipynb`` below the given paths.
 
 A file that is named itself is always checked, unless ``force-exclude`` is set. Folders are walked
 without following links to folders; what git ignores and what the config excludes is left out.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pathspec
 
+from autolint import notebook
 from autolint.config import Config, Configs, Overrides, did_you_mean
 from autolint.diagnostic import Problem
 
@@ -169,7 +170,7 @@ class _Walk:
             ignores = self._gitignores(folder)
             for entry in self._entries(folder):
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if not is_folder and not entry.name.endswith(".py"):
+                if not is_folder and not entry.name.endswith((".py", notebook.SUFFIX)):
                     continue
                 if self._excluded(entry.path, is_folder, config):
                     continue

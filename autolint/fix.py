@@ -69,9 +69,20 @@ def edited(source: Source, edits: Sequence[TextEdit]) -> str:
 
 def write(source: Source) -> None:
     """Replace the file's content in one step, keeping its mode. Raises OSError."""
-    path = os.path.realpath(source.path)
-    content = source.encoded()
-    mode = os.stat(path).st_mode
+    replace(source.path, source.encoded())
+
+
+def replace(path: str, content: bytes) -> None:
+    """Put a file in place in one step: whole or not at all. Raises OSError.
+
+    One that exists keeps its mode; through a link, the file behind it is replaced.
+    """
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as device:  # a terminal, a pipe: nothing to keep whole
+            device.write(content)
+        return
+    mode = os.stat(path).st_mode if os.path.exists(path) else 0o666 & ~_umask()
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".autolint-")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -81,6 +92,13 @@ def write(source: Source) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    """The permissions that new files do not get; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def diff(before: str, after: str, path: str) -> str:

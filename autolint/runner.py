@@ -8,13 +8,14 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from autolint import fix
+from autolint import fix, noqa
 from autolint.config import Config
 from autolint.diagnostic import Diagnostic, Outcome, Problem
 from autolint.engine import Engine, FileResult
 from autolint.files import File, Patterns
 from autolint.interpreter.project import Project
-from autolint.registry import Registry
+from autolint.notebook import Notebook
+from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Registry
 from autolint.selection import Selection
 from autolint.source import Source, read_text
 
@@ -34,7 +35,11 @@ class Fixing(enum.Enum):
     NONE = "none"
     SAFE = "safe"
     ALL = "all"
+    SUPPRESS = "suppress"
+    """None: each finding gets a comment that suppresses it."""
 
+
+ENGINE_CODES = frozenset({UNPARSABLE.code, UNUSED_SUPPRESSION.code})
 
 _COLLECT_AFTER = 1_500_000
 """Bytes of source after which what only cycles keep alive is looked for."""
@@ -103,14 +108,18 @@ class Runner:
         selection = self._selection(file)
         result = self._engine.check(file.path, raw, selection)
         if self._fixing is not Fixing.NONE and result.source is not None:
-            result = self._fix(result.source, result, selection)
+            change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
+            result = change(result.source, result, selection)
         outcome = self.outcome
         outcome.files += 1
         outcome.functions += result.functions
         outcome.not_followed += result.not_followed
         outcome.problems.extend(result.problems)
+        source = result.source
         outcome.findings.extend(
-            each for each in result.diagnostics if selection.shows(each.code, each.severity)
+            source.in_cells(each) if isinstance(source, Notebook) else each
+            for each in result.diagnostics
+            if selection.shows(each.code, each.severity)
         )
 
     def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
@@ -134,12 +143,36 @@ class Runner:
             message = f"fixes did not settle in {MAX_ROUNDS} rounds; file left as it was"
             first.problems.append(Problem(before.path, message))
             return first
-        if fixed and not self._keep(before, source, fixed):
-            result = first
+        if fixed:
+            if self._keep(before, source):
+                self.outcome.fixed += fixed
+            else:
+                result = first
         result.problems.extend(rejected.values())
         return result
 
-    def _keep(self, before: Source, after: Source, fixed: int) -> bool:
+    def _silence(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
+        """Put a comment on each finding that is shown, and lint again."""
+        shown = [
+            each
+            for each in first.diagnostics
+            # What cannot be parsed has no place for a comment, and one comment needs no other.
+            if selection.shows(each.code, each.severity) and each.code not in ENGINE_CODES
+        ]
+        if not shown:
+            return first
+        after = noqa.suppressed(before, shown)
+        if after is None:
+            message = "suppressions were not added: the lines leave no place for a comment"
+            first.problems.append(Problem(before.path, message))
+            return first
+        result = self._engine.check_source(after, selection)
+        if not self._keep(before, after):
+            return first
+        self.outcome.suppressed += len(shown)
+        return result
+
+    def _keep(self, before: Source, after: Source) -> bool:
         """Write a fixed file, or note what would be written. False if it could not be."""
         if self._write:
             try:
@@ -150,7 +183,6 @@ class Runner:
                 self.outcome.problems.append(problem)
                 return False
         self.outcome.changed[before.path] = (before, after)
-        self.outcome.fixed += fixed
         return True
 
     def _is_wanted(self, found: Diagnostic, selection: Selection) -> bool:

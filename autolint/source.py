@@ -68,12 +68,17 @@ class Source:
         found = _LINE_END.search(self.original)
         return found.group() if found else "\n"
 
+    @property
+    def content(self) -> str:
+        """All text of the file."""
+        return self.original
+
     def encoded(self) -> bytes:
         """The bytes of the file, BOM included.
 
         Raises UnicodeEncodeError if the encoding lacks a character, as it may after a change.
         """
-        return self.original.encode(self.encoding)
+        return self.content.encode(self.encoding)
 
     def with_original(self, original: str) -> Source:
         """The same file with another content."""

@@ -11,9 +11,11 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from autolint.diagnostic import TextEdit
 
 _HINT = re.compile(r"noqa|autolint:", re.IGNORECASE)
 _NOQA = re.compile(
@@ -60,7 +62,7 @@ class Suppressions:
         self._comments = list(_comments(text)) if _HINT.search(text) else []
         self._used: set[tuple[Suppression, str | None]] = set()
         self._by_line: dict[int, list[Suppression]] = {}
-        headers = _Headers(text, tree) if self._comments else None
+        headers = Headers(text, tree) if self._comments else None
         for comment in self._comments:
             if headers is None or comment.whole_file:
                 continue
@@ -105,6 +107,30 @@ class Suppressions:
         return (comment for comment in self._comments if comment.whole_file)
 
 
+def without(comment: Suppression, key: str | None, line: str) -> TextEdit:
+    """Take one key (None: everything) out of a suppression comment on a source line.
+
+    The reason behind the last key goes with it; what other tools read on the line stays.
+    """
+    start, end = comment.column, comment.end_column
+    rest = [each for each in comment.codes or () if each != key]
+    if key is not None and rest:
+        text = line[start:end]
+        found = (_OURS if comment.ours else _NOQA).match(text)
+        assert found is not None
+        begin, stop = found.span("codes")
+        return TextEdit(
+            comment.line, start + begin + 1, comment.line, start + stop + 1, ", ".join(rest)
+        )
+    following = line.find("#", end)
+    if following >= 0:
+        return TextEdit(comment.line, start + 1, comment.line, following + 1, "")
+    head = line[:start].rstrip()
+    if not head:
+        return TextEdit(comment.line, 1, comment.line + 1, 1, "")
+    return TextEdit(comment.line, len(head) + 1, comment.line, len(line) + 1, "")
+
+
 def _matching(comment: Suppression, code: str, name: str) -> Iterator[str | None]:
     """The keys of a comment that cover a rule."""
     if comment.codes is None:
@@ -140,7 +166,7 @@ def _read(comment: str, line: int, column: int) -> Iterator[Suppression]:
             yield Suppression(line, start, end, keys, pattern is _OURS, whole_file)
 
 
-class _Headers:
+class Headers:
     """For each line, the lines of the smallest statement there (of a compound one, its header)."""
 
     def __init__(self, text: str, tree: ast.Module) -> None:
@@ -153,7 +179,7 @@ class _Headers:
                     self._note(child)
                     pending.append(child)
 
-    def lines(self, line: int) -> Iterable[int]:
+    def lines(self, line: int) -> Sequence[int]:
         """The lines whose findings a comment on `line` is about."""
         first, last = self._ranges.get(line, (line, line))
         return range(first, last + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -13,46 +12,8 @@ import pytest
 
 import autolint
 from autolint.api import Severity
-from autolint.cli import FORMATS, SEVERITIES, main
-from tests import fakes
-
-
-class Cli:
-    """Runs the command line in a folder of its own."""
-
-    def __init__(
-        self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self.folder = folder
-        self._capsys = capsys
-        self._monkeypatch = monkeypatch
-        self.out = ""
-        self.err = ""
-
-    def write(self, **files: str) -> None:
-        for name, text in files.items():
-            (self.folder / f"{name}.py").write_text("import torch\n" + text, "utf-8")
-
-    def feed(self, raw: bytes) -> None:
-        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-
-    def __call__(self, *args: str) -> int:
-        with pytest.raises(SystemExit) as caught:
-            main(args)
-        self.out, self.err = self._capsys.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code
-
-
-@pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    fakes.install(
-        monkeypatch,
-        fakes.rule("AG901"),
-        fakes.rule("AG902", "other", Severity.WARNING),
-    )
-    monkeypatch.chdir(tmp_path)
-    return Cli(tmp_path, capsys, monkeypatch)
+from autolint.cli import FORMATS, SEVERITIES
+from tests.terminal import Cli
 
 
 def test_nothing_found_is_0(cli: Cli) -> None:
@@ -225,7 +186,7 @@ def test_an_unparsable_file_is_a_finding_and_the_others_are_checked(cli: Cli) ->
 
 def test_no_python_file_is_0_and_a_note(cli: Cli) -> None:
     assert cli(".") == 0
-    assert cli.err == "no Python files found\n"
+    assert cli.err == "no Python files or notebooks found\n"
 
 
 def test_accepted_from_the_start(cli: Cli) -> None:

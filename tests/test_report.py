@@ -8,6 +8,7 @@ import pytest
 
 from autolint.api import Severity
 from autolint.diagnostic import Diagnostic, Outcome, Place, Problem, Repair
+from autolint.registry import Registry
 from autolint.report import Paint, relative, render, repository_root
 from autolint.report.text import WIDTH
 
@@ -24,10 +25,13 @@ FOUND = Diagnostic(
     excerpt="    x[0] = 1",
 )
 
+PLAIN = Paint(False)
+REGISTRY = Registry()
+
 
 def lines(found: Diagnostic, format_name: str = "text") -> list[str]:
     outcome = Outcome(findings=[found], files=1)
-    return list(render(format_name, outcome, "/w", Paint(False), statistics=False))
+    return list(render(format_name, outcome, "/w", PLAIN, False, REGISTRY))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,9 @@ def test_a_line_of_last_figures() -> None:
         not_followed=2,
         fixed=3,
     )
-    [*_, last] = render("concise", outcome, "/w", Paint(False), statistics=False)
+    [*_, last] = render(
+        "concise", outcome, "/w", Paint(False), statistics=False, registry=Registry()
+    )
     assert last == (
         "fixed 3; found 1 error, 1 warning, 2 info in 31 files"
         " (1 fixable, 1 with --unsafe-fixes); 2 of 214 functions not followed; 1 problem"
@@ -103,7 +109,9 @@ def test_github_escapes_and_drops_columns_of_several_lines() -> None:
         "::notice title=AG901 bad-habit,file=a.py,line=3,endLine=4::50%25 of%0Ait: bad"
     )
     outcome = Outcome(problems=[Problem("/w/b.py", "broken")], files=1)
-    [command, _] = render("github", outcome, "/w", Paint(False), statistics=False)
+    [command, _] = render(
+        "github", outcome, "/w", Paint(False), statistics=False, registry=Registry()
+    )
     assert command == "::error title=autolint,file=b.py::broken"
 
 

@@ -11,12 +11,21 @@ class Unit:
     """Source that was parsed in one piece: a whole file, or one function cut out of another file.
 
     `first_line` is the line of the file at which `module` begins (1-based); `indent` is the number
-    of columns that were cut off at the left of every line.
+    of columns that were cut off at the left of every line. `displayed` are the statements of a
+    notebook whose value is shown, by `id`.
     """
 
-    __slots__ = ("first_line", "indent", "module", "path")
+    __slots__ = ("displayed", "first_line", "indent", "module", "path")
 
-    def __init__(self, path: str, module: cst.Module, first_line: int = 1, indent: int = 0) -> None:
+    def __init__(
+        self,
+        path: str,
+        module: cst.Module,
+        first_line: int = 1,
+        indent: int = 0,
+        displayed: frozenset[int] = frozenset(),
+    ) -> None:
+        self.displayed = displayed
         self.path = path
         self.module = module
         self.first_line = first_line

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autolint.diagnostic import Outcome
-from autolint.report import github, json_format, text
+from autolint.paths import relative, repository_root
+from autolint.registry import Registry
+from autolint.report import github, gitlab, json_format, junit, sarif, text
 from autolint.report.paint import Paint
-from autolint.report.paths import relative, repository_root
 
 __all__ = ["Paint", "relative", "render", "repository_root"]
 
 
 def render(
-    format_name: str, outcome: Outcome, base: str, paint: Paint, statistics: bool
+    format_name: str,
+    outcome: Outcome,
+    base: str,
+    paint: Paint,
+    statistics: bool,
+    registry: Registry,
 ) -> Iterable[str]:
     """The lines of a report in one of the formats of ``--format``.
 
@@ -22,8 +28,15 @@ def render(
     """
     if format_name == "json":
         return [json_format.render(outcome, base)]
-    if format_name == "github":
-        return github.lines(outcome, repository_root(base))
+    if format_name == "junit":
+        return [junit.render(outcome, base)]
+    if format_name in ("github", "gitlab", "sarif"):
+        root = repository_root(base)
+        if format_name == "github":
+            return github.lines(outcome, root)
+        if format_name == "gitlab":
+            return [gitlab.render(outcome, root)]
+        return [sarif.render(outcome, root, registry)]
     if statistics:
         return text.statistics(outcome, paint)
     layout = text.full if format_name == "text" else text.concise

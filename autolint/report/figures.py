@@ -23,6 +23,8 @@ def fixable(outcome: Outcome, safe: bool = True) -> int:
 def last_line(outcome: Outcome) -> str:
     """The one line that sums the run up."""
     parts = [f"fixed {outcome.fixed}"] if outcome.fixed else []
+    if outcome.suppressed:
+        parts.append(f"suppressed {outcome.suppressed}")
     counts = Counter(each.severity for each in outcome.findings)
     found = [
         plural(counts[each], str(each)) for each in sorted(Severity, reverse=True) if counts[each]
@@ -38,9 +40,11 @@ def last_line(outcome: Outcome) -> str:
     return "; ".join(parts)
 
 
-def plural(count: int, word: str) -> str:
+def plural(count: int, word: str, many: str | None = None) -> str:
     """``1 file``, ``2 files``; ``info`` stays as it is."""
-    return f"{count} {word}" if count == 1 or word == "info" else f"{count} {word}s"
+    if count == 1 or word == "info":
+        return f"{count} {word}"
+    return f"{count} {many or word + 's'}"
 
 
 def _fixes(outcome: Outcome) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from autolint.diagnostic import Diagnostic, Outcome, Place, Problem, Repair
+from autolint.diagnostic import Diagnostic, Outcome, Place, Problem, Repair, TextEdit
+from autolint.paths import relative
 from autolint.report.figures import by_code, fixable
-from autolint.report.paths import relative
 
 VERSION = 1
 
@@ -30,8 +30,10 @@ def render(outcome: Outcome, base: str) -> str:
 
 
 def _finding(each: Diagnostic, base: str) -> dict[str, Any]:
+    cell = {} if each.cell is None else {"cell": each.cell}
     return {
         "path": relative(each.path, base),
+        **cell,
         "line": each.line,
         "column": each.column,
         "end_line": each.end_line,
@@ -46,11 +48,19 @@ def _finding(each: Diagnostic, base: str) -> dict[str, Any]:
 
 
 def _place(place: Place, base: str) -> dict[str, Any]:
-    return {**place._asdict(), "path": relative(place.path, base)}
+    return {**_fields(place), "path": relative(place.path, base)}
+
+
+def _fields(value: Place | TextEdit) -> dict[str, Any]:
+    """The fields of a place or edit; `cell` only in notebooks."""
+    fields = value._asdict()
+    if value.cell is None:
+        del fields["cell"]
+    return fields
 
 
 def _fix(fix: Repair) -> dict[str, Any]:
-    edits = [edit._asdict() for edit in fix.edits]
+    edits = [_fields(edit) for edit in fix.edits]
     return {"title": fix.title, "safe": fix.safe, "edits": edits}
 
 

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterator
 
 from autolint.diagnostic import Diagnostic, Outcome
+from autolint.paths import in_cell, relative
 from autolint.report.figures import by_code, last_line
 from autolint.report.paint import Paint
-from autolint.report.paths import relative
 
 WIDTH = 120
 """Columns of a source line that are shown; of a longer one, those around the finding."""
@@ -48,7 +48,7 @@ def _finding(each: Diagnostic, base: str, paint: Paint) -> Iterator[str]:
     yield f"{paint.dim(f'{each.line} |')} {line}".rstrip()
     yield f"{paint.dim(f'{margin} |')} {before}{paint.severity('^' * marked, each.severity)}"
     for place in each.because:
-        where = f"line {place.line}"
+        where = f"{in_cell(place.cell)}line {place.line}"
         if place.path != each.path:
             where = f"{relative(place.path, base)}:{place.line}"
         yield f"{margin} {paint.dim('=')} {where}: {place.message}"
@@ -58,7 +58,8 @@ def _finding(each: Diagnostic, base: str, paint: Paint) -> Iterator[str]:
 
 
 def _head(each: Diagnostic, base: str, paint: Paint) -> str:
-    place = paint.bold(f"{relative(each.path, base)}:{each.line}:{each.column}")
+    cell = "" if each.cell is None else f"cell {each.cell}:"
+    place = paint.bold(f"{relative(each.path, base)}:{cell}{each.line}:{each.column}")
     severity = paint.severity(str(each.severity), each.severity)
     return f"{place}: {severity} {paint.bold(each.code)} {each.name}: {each.message}"
 

@@ -1,4 +1,4 @@
-"""How paths are written in reports."""
+"""How paths are written in reports and baselines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ def relative(path: str, base: str) -> str:
     if path.startswith(base.rstrip(os.sep) + os.sep):
         path = os.path.relpath(path, base)
     return path.replace(os.sep, "/")
+
+
+def in_cell(cell: int | None) -> str:
+    """What goes before a place or message of a notebook, whose lines count inside a cell."""
+    return "" if cell is None else f"cell {cell}: "
 
 
 def repository_root(folder: str) -> str:

@@ -15,15 +15,19 @@ from autolint.interpreter.events import (
     Backward,
     DataRebind,
     Event,
+    Guard,
     InPlaceWrite,
     ModuleBuilt,
+    Moment,
     OffAliasUsed,
     OptimizerStep,
     RequiresGradSet,
     Scope,
+    SetState,
     SourceUsed,
     StoredTensor,
 )
+from autolint.interpreter.layout import adjacent, line_of, periodic
 from autolint.interpreter.unit import Site
 
 __all__ = [
@@ -36,13 +40,16 @@ __all__ = [
     "Fix",
     "GradMode",
     "Grade",
+    "Guard",
     "InPlaceWrite",
     "Kind",
     "ModuleBuilt",
+    "Moment",
     "OffAliasUsed",
     "OptimizerStep",
     "RequiresGradSet",
     "Rule",
+    "SetState",
     "Severity",
     "Site",
     "SourceUsed",
@@ -51,6 +58,9 @@ __all__ = [
     "Through",
     "Tri",
     "Word",
+    "adjacent",
+    "line_of",
+    "periodic",
 ]
 
 

@@ -31,6 +31,8 @@ class GradHolder(Cell):
 
     `words` is the set of states it can be in (joins are unions); `stale_at` is where a backward
     added to gradients that a step had used; `dropped_at` where fresh gradients were cleared.
+    `filled`, `emptied` and `wiped` are the last moments when a backward reached the set,
+    when it was cleared, and when that took gradients which no step had used.
     `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared.
     `rebound` counts, over all paths, how often `.data =` put other memory under it; `kept`: a name
     was given to its memory through `.data`.
@@ -44,6 +46,9 @@ class GradHolder(Cell):
         self.cleared = False
         self.stale_at: Origin = None
         self.dropped_at: Origin = None
+        self.filled: Origin = None
+        self.emptied: Origin = None
+        self.wiped: Origin = None
         self.kept = False
         self.rebound = (0, 0)
         self.last_rebind: Write | None = None

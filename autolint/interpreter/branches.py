@@ -17,14 +17,15 @@ def run_if(m: Machine, node: cst.If) -> bool:
     """Run an `if`: the branch known to be taken, else each; whether control reaches its end."""
     known = expressions.truth(m, node.test, expressions.evaluate(m, node.test))
     site = m.site(node.test)
+    open_ = known is Tri.MAYBE  # a test that always holds guards nothing
 
     def body() -> bool:
-        with m.under(Guard(site, True)):
+        with m.under(Guard(site, True) if open_ else None):
             narrow(m, node.test, True)
             return flow.run_body(m, node.body)
 
     def orelse() -> bool:
-        with m.under(Guard(site, False)):
+        with m.under(Guard(site, False) if open_ else None):
             narrow(m, node.test, False)
             if node.orelse is None:
                 return True

@@ -14,7 +14,7 @@ from autolint.autograd.inplace import Autograd
 from autolint.autograd.joins import Joiner
 from autolint.autograd.objects import Optimizer
 from autolint.autograd.values import Cell, GradMode, Scalar, Unknown, Value
-from autolint.interpreter.events import Event, Guard, LoopMark, Scope
+from autolint.interpreter.events import Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
 from autolint.interpreter.project import Project
@@ -156,6 +156,10 @@ class Machine:
         """The place of a node of the function that runs."""
         frame = self.frame
         return Site(frame.unit, node, frame.statement)
+
+    def moment(self, site: Site) -> Moment:
+        """What happens here and now, for the state of gradients."""
+        return Moment(site, self.loops, self.guards)
 
     def build(self, event: type[E], site: Site, **fields: Any) -> E:
         """An event that happens here and now."""

@@ -114,10 +114,7 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
             site,
             optimizer=optimizer,
             optimizer_text=_text(optimizer, site, receiver, node),
-            sets=tuple(
-                SetState(holder, holder.words, holder.stale_at, holder.dropped_at)
-                for holder in sets
-            ),
+            sets=tuple(_state(holder) for holder in sets),
             backwards_in_loop=len(m.backwards_in_loop()),
             optimizers_in_loop=m.optimizers_in_loop(optimizer),
         )
@@ -130,6 +127,18 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
         m.change(storage, "pending", None)
     for hook in optimizer.hooks:
         calls.call(m, hook, Arguments([optimizer, Unknown(), Unknown()]), node)
+
+
+def _state(holder: GradHolder) -> SetState:
+    return SetState(
+        holder,
+        holder.words,
+        holder.stale_at,
+        holder.dropped_at,
+        holder.filled,
+        holder.emptied,
+        holder.wiped,
+    )
 
 
 def _text(optimizer: Optimizer, site: Site, receiver: cst.CSTNode, node: cst.Call) -> str:
@@ -151,4 +160,4 @@ def clear_opaque(m: Machine, site: Site) -> None:
     """Something unknown is cleared: it may be what an optimizer of unknown contents holds."""
     for optimizer in m.optimizers():
         if optimizer.opaque is not None:
-            writes.clear(m, (optimizer.opaque,), site)
+            writes.clear_perhaps(m, (optimizer.opaque,), site)

@@ -55,8 +55,10 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int
     for node, sure in found.nodes:
         if node.retained is not None:
             reached[node.retained] = sure
+    moment = m.moment(site)
     for holder, sure in reached.items():
         graph.reach(m.heap, holder, sure, site)
+        m.change(holder, "filled", moment)
     graph.free(m.heap, found, _retained(args, keep_at))
     return Scalar(None, known=True)
 

@@ -100,7 +100,7 @@ def unknown_method(
     if name == "zero_grad":
         for item in behind(receiver):
             if not isinstance(item, Tensor):
-                writes.clear(m, (item,), site)
+                writes.clear_perhaps(m, (item,), site)
         optimizers.clear_opaque(m, site)
         return NONE
     if name == "scale" and args.positional:

@@ -9,7 +9,7 @@ import libcst as cst
 from autolint.autograd import graph
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Array, GradHolder, Tensor
-from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value
+from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value, Word
 from autolint.interpreter import alias_use, tensors
 from autolint.interpreter.events import InPlaceWrite, SavedBy
 from autolint.interpreter.machine import Machine
@@ -126,5 +126,17 @@ def touch_gradient(m: Machine, gradient: Tensor) -> None:
 
 def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, to_none: Tri = YES) -> None:
     """Gradients are set to None or zero."""
+    moment = m.moment(site)
     for holder in holders:
+        if Word.FRESH in holder.words:
+            m.change(holder, "wiped", moment)
         graph.clear(m.heap, holder, site, to_none)
+        m.change(holder, "emptied", moment)
+
+
+def clear_perhaps(m: Machine, holders: tuple[GradHolder, ...], site: Site) -> None:
+    """Something is cleared that may be these sets: what it did to fresh gradients is not known."""
+    clear(m, holders, site)
+    for holder in holders:
+        if Word.DROPPED in holder.words:
+            graph.forget(m.heap, holder)

@@ -7,7 +7,7 @@ other function. Where `company` is not empty, one of these must occur as well, t
 function that it calls.
 """
 
-from autolint.interpreter.events.base import Event, Guard, LoopMark, Scope
+from autolint.interpreter.events.base import Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.events.leaves import OffAliasUsed, RequiresGradSet, Revealed
 from autolint.interpreter.events.memory import DataRebind, InPlaceWrite, SavedBy, SourceUsed
 from autolint.interpreter.events.modules import ModuleBuilt, StoredTensor
@@ -21,6 +21,7 @@ __all__ = [
     "InPlaceWrite",
     "LoopMark",
     "ModuleBuilt",
+    "Moment",
     "OffAliasUsed",
     "OptimizerStep",
     "RequiresGradSet",

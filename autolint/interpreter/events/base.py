@@ -27,6 +27,22 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """When something happened: where, in which iterations of which loops, under which tests."""
+
+    site: Site
+    loops: tuple[LoopMark, ...]
+    guards: tuple[Guard, ...]
+
+    def earlier_iteration(self, loops: tuple[LoopMark, ...]) -> bool:
+        """Whether a loop that still runs has begun another iteration since."""
+        for mine, now in zip(self.loops, loops, strict=False):
+            if mine != now:
+                return mine.loop == now.loop
+        return False
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The function an event happens in.
 

@@ -9,7 +9,7 @@ from autolint.autograd.graph import Saved
 from autolint.autograd.objects import Optimizer
 from autolint.autograd.tensor import GradHolder
 from autolint.autograd.values import Through, Value, Word
-from autolint.interpreter.events.base import Event
+from autolint.interpreter.events.base import Event, Moment
 from autolint.interpreter.events.memory import DataRebind, InPlaceWrite
 from autolint.interpreter.unit import Site
 
@@ -45,12 +45,19 @@ class Backward(Event):
 
 @dataclass(frozen=True, slots=True)
 class SetState:
-    """One parameter set of an optimizer at a step: its states before, and where they arose."""
+    """One parameter set of an optimizer at a step: its states before, and where they arose.
+
+    `filled` is when a backward last reached it, `emptied` when it was last cleared, `wiped` when a
+    clear last took gradients that no step had used.
+    """
 
     holder: GradHolder
     words: frozenset[Word]
     stale_at: Site | None
     dropped_at: Site | None
+    filled: Moment | None
+    emptied: Moment | None
+    wiped: Moment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class OptimizerStep(Event):
     """
 
     triggers = frozenset({"step"})
-    company = frozenset({"backward"})
+    company = frozenset({"backward", "zero_grad"})
 
     optimizer: Optimizer
     optimizer_text: str

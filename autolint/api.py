@@ -10,11 +10,23 @@ from typing import Literal, TypeVar
 import libcst as cst
 
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import Grade, GradMode, Kind, Through, Tri, Word
+from autolint.autograd.values import (
+    Grade,
+    GradMode,
+    Kind,
+    Sequence,
+    Through,
+    Tri,
+    Word,
+    resolve,
+)
 from autolint.interpreter.events import (
+    Age,
     Backward,
+    Carried,
     DataRebind,
     Event,
+    FreedNode,
     Guard,
     InPlaceWrite,
     ModuleBuilt,
@@ -31,13 +43,16 @@ from autolint.interpreter.layout import adjacent, line_of, periodic
 from autolint.interpreter.unit import Site
 
 __all__ = [
+    "Age",
     "Backward",
     "Because",
+    "Carried",
     "DataRebind",
     "Edit",
     "Event",
     "Finding",
     "Fix",
+    "FreedNode",
     "GradMode",
     "Grade",
     "Guard",
@@ -49,6 +64,7 @@ __all__ = [
     "OptimizerStep",
     "RequiresGradSet",
     "Rule",
+    "Sequence",
     "SetState",
     "Severity",
     "Site",
@@ -61,6 +77,7 @@ __all__ = [
     "adjacent",
     "line_of",
     "periodic",
+    "resolve",
 ]
 
 

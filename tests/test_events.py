@@ -7,6 +7,7 @@ import pytest
 from autolint.autograd.describe import describe
 from autolint.autograd.values import MAYBE, NO, YES, Kind, Through, Tri
 from autolint.interpreter.events import (
+    Age,
     Backward,
     DataRebind,
     Event,
@@ -189,7 +190,43 @@ def test_a_backward_meets_other_memory() -> None:
 def test_a_second_backward_meets_freed_nodes() -> None:
     first, second = run(W + "y = (w * w).sum()\ny.backward()\ny.backward()").of(Backward)
     assert first.freed == ()
-    assert [(node.operation, line(node.origin)) for node in second.freed] == [(".mul", 2)]
+    [node] = second.freed
+    assert node.made is not None
+    assert node.freed_at is first.site
+    assert (node.operation, line(node.made), node.taken, node.age) == (".mul", 2, None, Age.SAME)
+
+
+@pytest.mark.parametrize(
+    ("body", "age", "names"),
+    [
+        ("h = (h * w).exp()\n    h.sum().backward()", Age.ITERATION, ["h"]),
+        ("y = h + w\n    (y * 2).sum().backward()", Age.BEFORE, []),
+        ("h.sum().backward()\n    h.sum().backward()", Age.BEFORE, []),
+        ("y = w.exp()\n    y.sum().backward()\n    (y + 1).sum().backward()", Age.SAME, []),
+    ],
+)
+def test_how_old_a_freed_node_is(body: str, age: Age, names: list[str]) -> None:
+    events = run(W + f"h = w.exp()\nfor i in range(99):\n    {body}").of(Backward)
+    last = [event for event in events if event.freed][-1].freed[0]
+    assert (last.age, [each.name for each in last.carried]) == (age, names)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "met"),
+    [
+        ("torch.autograd.grad(y, w)", "y.backward()", True),
+        ("torch.autograd.grad(y, [w], retain_graph=True)", "y.backward()", False),
+        ("torch.autograd.grad(y, a)", "a.sum().backward()", False),
+        ("y.backward(inputs=[v])", "a.sum().backward()", False),
+        ("y.backward(inputs=[w])", "a.sum().backward()", True),
+        ("y.backward(inputs=which())", "a.sum().backward()", False),
+        ("torch.autograd.backward([y, a.sum()])", "z = 1", False),
+    ],
+)
+def test_only_what_leads_to_the_inputs_is_freed(first: str, second: str, met: bool) -> None:
+    program = f"v = torch.ones(2, requires_grad=True)\na = w.exp()\ny = (a * v).sum()\n{first}\n"
+    events = run(W + program + second).of(Backward)
+    assert bool(events[-1].freed) is met
 
 
 @pytest.mark.parametrize(
@@ -209,7 +246,6 @@ def test_a_backward_that_meets_nothing_wrong(program: str) -> None:
 
 
 def test_no_backward() -> None:
-    assert run(W + "torch.autograd.grad((w * w).sum(), w)").of(Backward) == []
     assert run("def backward():\n    pass\nbackward()").of(Backward) == []
 
 

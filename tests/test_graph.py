@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from autolint.autograd import graph
-from autolint.autograd.graph import Node, Saved, walk
+from autolint.autograd.graph import Node, Saved
 from autolint.autograd.heap import Heap
 from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import MAYBE, NO, YES, Kind, Tri, Word
+from autolint.autograd.walking import free, walk
 
 
 def holder() -> GradHolder:
@@ -110,9 +111,9 @@ def test_a_backward_frees_what_it_walked_once() -> None:
     x = leaf()
     y = result(x, saves=(saved(x),))
     heap = Heap()
-    graph.free(heap, walk(y), NO)
+    free(heap, walk(y), NO)
     assert node_of(y).freed is YES
-    assert walk(y).freed == [node_of(y)]
+    assert walk(y).freed == [(node_of(y), node_of(y), None)]
     heap.undo(0)
     assert walk(y).freed == []
 
@@ -121,7 +122,7 @@ def test_a_backward_frees_what_it_walked_once() -> None:
 def test_a_retained_graph_is_not_freed(retain: Tri, freed: Tri) -> None:
     x = leaf()
     y = result(x, saves=(saved(x),))
-    graph.free(Heap(), walk(y), retain)
+    free(Heap(), walk(y), retain)
     assert node_of(y).freed is freed
     assert (walk(y).freed != []) is (freed is YES)
 
@@ -131,7 +132,7 @@ def test_a_node_behind_a_maybe_edge_is_perhaps_freed() -> None:
     y = result(x, saves=(saved(x),))
     branch = Node("a branch", ((node_of(y), MAYBE),))
     top = Tensor(TensorState(YES, NO, Kind.FLOAT, 1, branch), Storage())
-    graph.free(Heap(), walk(top), NO)
+    free(Heap(), walk(top), NO)
     assert (branch.freed, node_of(y).freed) == (YES, MAYBE)
 
 
@@ -139,12 +140,12 @@ def test_what_is_freed_stays_freed() -> None:
     x = leaf()
     y = result(x, saves=(saved(x),))
     node_of(y).freed = YES
-    graph.free(Heap(), walk(y), MAYBE)
+    free(Heap(), walk(y), MAYBE)
     assert node_of(y).freed is YES
 
 
 @pytest.mark.parametrize("saves", [(), (saved(leaf(), MAYBE),)])
 def test_a_node_that_saved_nothing_for_sure_can_be_run_again(saves: tuple[Saved, ...]) -> None:
     y = result(leaf(), saves=saves)
-    graph.free(Heap(), walk(y), NO)
+    free(Heap(), walk(y), NO)
     assert walk(y).freed == []

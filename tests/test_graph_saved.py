@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from autolint.autograd import graph
-from autolint.autograd.graph import Saved, walk
+from autolint.autograd.graph import Saved
 from autolint.autograd.heap import Heap
 from autolint.autograd.inplace import Autograd
 from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import MAYBE, NO, YES, Kind, Through, Tri, Word
+from autolint.autograd.walking import walk
 
 from .test_graph import leaf, node_of, result, saved
 

@@ -8,7 +8,6 @@ from collections.abc import Hashable
 import pytest
 
 from autolint.autograd.describe import describe
-from autolint.autograd.graph import walk
 from autolint.autograd.joins import Joiner
 from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
 from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor, TensorState
@@ -28,6 +27,7 @@ from autolint.autograd.values import (
     Unknown,
     Value,
 )
+from autolint.autograd.walking import walk
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import FileContext, FunctionValue
 

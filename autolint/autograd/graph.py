@@ -1,9 +1,8 @@
-"""The graph: nodes, what they saved and at which version, and what `backward()` does to them."""
+"""The graph: nodes, what they saved and at which version, and the gradients that are filled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from autolint.autograd.heap import Heap
@@ -64,7 +63,8 @@ class Node(Cell):
     """One recorded operation.
 
     `inputs` are the nodes and leaves it came from, each with how sure the edge is; `freed` says
-    whether a backward freed what it saved. An `opaque` node stands for code that was not seen.
+    whether a backward freed what it saved, `freed_at` which one did. An `opaque` node stands for
+    code that was not seen.
     """
 
     def __init__(
@@ -84,19 +84,9 @@ class Node(Cell):
         self.stamp = stamp
         self.opaque = opaque
         self.freed = NO
+        self.freed_at: Origin = None
         self.retained: GradHolder | None = None
         self.claims: tuple[Any, ...] = ()
-
-
-@dataclass
-class Walk:
-    """What a backward met: leaves by how sure, stale saved values, freed nodes, opaque nodes."""
-
-    reached: dict[GradHolder, Tri] = field(default_factory=dict)
-    stale: list[tuple[Node, Saved, Write]] = field(default_factory=list)
-    freed: list[Node] = field(default_factory=list)
-    opaque: Tri = NO
-    nodes: list[tuple[Node, Tri]] = field(default_factory=list)
 
 
 def recorded(tensor: Tensor) -> Tri:
@@ -127,56 +117,6 @@ def edge(tensor: Tensor) -> Iterable[tuple[Node | GradHolder, Tri]]:
                 yield member, sure if only else sure & MAYBE
         else:
             yield state, sure
-
-
-def walk(tensor: Tensor) -> Walk:
-    """Everything a backward from this tensor meets, without changing anything."""
-    found = Walk()
-    best: dict[int, Tri] = {}
-    todo: list[tuple[Node | GradHolder, Tri]] = list(edge(tensor))
-    while todo:
-        item, sure = todo.pop()
-        known = best.get(id(item))
-        if known is not None and (known is sure or known is YES):
-            continue
-        best[id(item)] = sure
-        if isinstance(item, Node):
-            if known is None:
-                found.nodes.append((item, sure))
-            if item.opaque:
-                found.opaque = found.opaque | sure
-            todo.extend((target, sure & strength) for target, strength in item.inputs)
-        else:
-            found.reached[item] = sure
-    for node, _ in found.nodes:
-        if best[id(node)] is YES:
-            _inspect(node, found)
-    found.nodes = [(node, best[id(node)]) for node, _ in found.nodes]
-    return found
-
-
-def _inspect(node: Node, found: Walk) -> None:
-    """Note what is wrong with a node that is reached for sure."""
-    if node.freed is YES:
-        if any(saved.sure is YES for saved in node.saved):
-            found.freed.append(node)
-        return
-    if node.freed is MAYBE:
-        return
-    for saved in node.saved:
-        write = saved.changed()
-        if write is not None and saved.sure is YES:
-            found.stale.append((node, saved, write))
-
-
-def free(heap: Heap, found: Walk, retain: Tri) -> None:
-    """Free the graph that was walked, unless it is retained."""
-    if retain is YES:
-        return
-    for node, sure in found.nodes:
-        freed = YES if sure is YES and retain is NO else MAYBE
-        if node.freed is not YES:
-            heap.put(vars(node), "freed", freed)
 
 
 _AFTER_BACKWARD = {

@@ -83,7 +83,7 @@ def _loop(
     """
     heap, frame = m.heap, m.frame
     born = Cell.clock()
-    loop = LoopState(heap.mark())
+    loop = LoopState(heap.mark(), node)
     site = m.site(node)
     loops, guards, mode = m.loops, m.guards, m.autograd.mode
     if len(loops) >= MAX_LOOP_DEPTH:
@@ -96,6 +96,7 @@ def _loop(
             m.loops, m.guards = (*loops, LoopMark(site, number)), ()
             m.autograd.stamp = m.stamp()
             frame.statement = node
+            loop.entries.append(dict(frame.names))
             if not begin(item):
                 break
             loop.iteration_mark = heap.mark()

@@ -53,12 +53,17 @@ class Sink(Protocol):
 
 
 class LoopState:
-    """A loop that is being run: where its states go that leave by break and continue."""
+    """A loop that is being run: where its states go that leave by break and continue.
 
-    __slots__ = ("breaks", "continues", "iteration_mark", "mark")
+    `entries` are the names and what they held as each iteration began.
+    """
 
-    def __init__(self, mark: int) -> None:
+    __slots__ = ("breaks", "continues", "entries", "iteration_mark", "mark", "node")
+
+    def __init__(self, mark: int, node: cst.CSTNode) -> None:
         self.mark = mark
+        self.node = node
+        self.entries: list[dict[str, Value]] = []
         self.iteration_mark = mark
         self.breaks: list[Changes] = []
         self.continues: list[Changes] = []

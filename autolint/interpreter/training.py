@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from autolint.autograd import graph
-from autolint.autograd.graph import Node, Walk
-from autolint.autograd.tensor import GradHolder, Tensor
+import libcst as cst
+
+from autolint.autograd import graph, layers
+from autolint.autograd.graph import Node, Saved
+from autolint.autograd.objects import Module, Parameters
+from autolint.autograd.tensor import GradHolder, Storage, Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    NONE,
     YES,
     Grade,
     Scalar,
@@ -17,11 +21,12 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import (
-    alias_use,
-)
+from autolint.autograd.walking import Walk, free, walk
+from autolint.interpreter import alias_use
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, StaleSaved
+from autolint.interpreter.freed import met
+from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 from autolint.interpreter.unit import Site
@@ -29,38 +34,101 @@ from autolint.interpreter.unit import Site
 # ---------------------------------------------------------------------- backward
 
 
-def backward(m: Machine, value: Value, args: Arguments, site: Site, keep_at: int = 1) -> Value:
-    """`value.backward(...)`; `keep_at` is the position of retain_graph."""
-    loss = resolve(value)
-    tensor = _as_loss(m, value, site)
-    if tensor is None:
-        return Scalar(None, known=True)
-    used = alias_use.off_alias_used(m, tensor, "backward", site)
-    if used is not None:
-        m.tell(used)
-    found = graph.walk(tensor)
+def backward(m: Machine, value: Value, args: Arguments, site: Site, given: bool = False) -> Value:
+    """`value.backward(gradient, retain_graph, create_graph, inputs)`; `given`: as an argument of
+    somebody else's backward.
+    """
+    targets, whole = _targets(m, args.get(3, "inputs"))
+    _run(m, [value], site, targets, whole, _retained(args, 1), given=given)
+    return NONE
+
+
+def _run(
+    m: Machine,
+    values: list[Value],
+    site: Site,
+    targets: frozenset[Node | GradHolder] | None,
+    whole: bool,
+    keep: Tri,
+    fills: bool = True,
+    given: bool = True,
+) -> None:
+    """One pass from some values through the graph, which is freed unless `keep`.
+
+    `whole`: what is asked for (`targets`) is known; `fills`: gradients are added to `.grad`.
+    """
+    before = [_history(value) for value in values]
+    losses = [each for each in (_as_loss(m, value, site) for value in values) if each is not None]
+    if not losses:
+        return
+    for tensor in losses:
+        used = alias_use.off_alias_used(m, tensor, "backward", site)
+        if used is not None:
+            m.tell(used)
+    found = walk(*losses, targets=targets)
+    if not whole:
+        found.unsure()
     for node, sure in found.nodes:
         if sure is YES:
             for claim in node.claims:
                 m.tell(claim)
-    reached = _resolved_reach(m, found)
+    reached = _resolved_reach(m, found) if fills else {}
     m.emit(
         Backward,
         site,
-        loss=loss,
+        loss=losses[0],
+        loss_text=_loss_text(site, given),
+        history=before[0] if len(values) == 1 else MAYBE,
         stale=_stale(found),
-        freed=tuple(found.freed),
+        freed=met(m, found),
+        reached=tuple(found.reached.items()) if found.opaque is NO and fills else None,
     )
-    m.heap.put(m.facts, "backwards", (*m.facts.get("backwards", ()), (m.loop_key(), site)))
+    if fills:
+        m.heap.put(m.facts, "backwards", (*m.facts.get("backwards", ()), (m.loop_key(), site)))
     for node, sure in found.nodes:
-        if node.retained is not None:
+        if node.retained is not None and fills:
             reached[node.retained] = sure
     moment = m.moment(site)
     for holder, sure in reached.items():
         graph.reach(m.heap, holder, sure, site)
         m.change(holder, "filled", moment)
-    graph.free(m.heap, found, _retained(args, keep_at))
-    return Scalar(None, known=True)
+    free(m.heap, found, keep, site)
+
+
+def _loss_text(site: Site, given: bool) -> str:
+    """What a backward starts from, as the program writes it: before the dot, or as an argument."""
+    node = site.node
+    if isinstance(node, cst.Call):
+        if given and node.args:
+            return site._replace(node=node.args[0].value).text
+        if isinstance(node.func, cst.Attribute):
+            return site._replace(node=node.func.value).text
+    return site.text
+
+
+def _history(value: Value) -> Tri:
+    """Whether a value requires grad, as far as is known before it is used."""
+    found = resolve(value)
+    return found.state.requires_grad if isinstance(found, Tensor) else MAYBE
+
+
+def _targets(m: Machine, given: Value | None) -> tuple[frozenset[Node | GradHolder] | None, bool]:
+    """What gradients are asked for (None: everything), and whether that is known."""
+    found = resolve(given) if given is not None else None
+    if found is None or (isinstance(found, Scalar) and found.known and found.value is None):
+        return None, True
+    items = [found]
+    if isinstance(found, Sequence):
+        if found.items is None:
+            return None, False
+        items = [resolve(item) for item in found.items]
+    targets: list[Node | GradHolder] = []
+    for item in items:
+        if not isinstance(item, Tensor | Module | Parameters):
+            return None, False
+        node = item.state.node if isinstance(item, Tensor) else None
+        targets.extend(holders_of(m, item) if node is None else (node,))
+    return frozenset(targets), True
 
 
 def _stale(found: Walk) -> tuple[StaleSaved, ...]:
@@ -92,13 +160,33 @@ def _as_loss(m: Machine, value: Value, site: Site) -> Tensor | None:
             if state.node is None and state.leaf is not YES:
                 m.change(state, "node", Node("a call", (), (), site, m.autograd.stamp, opaque=True))
                 m.change(state, "leaf", NO)
+            elif isinstance(state.node, Node) and _is_loss(state.node.operation):
+                saved = Saved(None, Storage(), YES)
+                m.change(state.node, "saved", (*state.node.saved, saved))
+                m.change(state, "leaf", NO)
         return found
     if isinstance(found, Unknown):
         inputs = behind(found)
         opaque = m.autograd.opaque(inputs, found.origin or site, Grade.USED)
+        if found.origin is None and isinstance(opaque.state.node, Node):
+            # A part of an object that is not known: the same name, another graph each time.
+            opaque.state.node.saved = ()
         m.change(found, "refined", opaque)
         return opaque
     return None
+
+
+def _is_loss(operation: str) -> bool:
+    """Whether an operation is a loss of torch: it saves what it needs if it requires grad."""
+    facts = layers.layer(f"torch.nn.{operation}")
+    if facts is not None:
+        return facts.is_loss
+    return operation.endswith("_loss") or operation.rpartition(".")[2] in _LOSSES
+
+
+_LOSSES = frozenset(
+    {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"}
+)
 
 
 def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
@@ -130,28 +218,30 @@ def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
 
 
 def autograd_backward(m: Machine, args: Arguments, site: Site) -> Value:
-    """`torch.autograd.backward(tensors, ...)`."""
-    first = args.get(0, "tensors")
-    found = resolve(first) if first is not None else None
-    values = list(found.items or ()) if isinstance(found, Sequence) else [first]
-    for value in values:
-        if value is not None:
-            backward(m, value, args, site, keep_at=2)
-    return Scalar(None, known=True)
+    """`torch.autograd.backward(tensors, ...)`: one pass from all of them."""
+    targets, whole = _targets(m, args.get(5, "inputs"))
+    _run(m, _outputs(args, "tensors"), site, targets, whole, _retained(args, 2))
+    return NONE
+
+
+def _outputs(args: Arguments, name: str) -> list[Value]:
+    """The values that a function of torch.autograd starts from."""
+    given = args.get(0, name)
+    found = resolve(given) if given is not None else None
+    if isinstance(found, Sequence):
+        return list(found.items or ())
+    return [] if given is None else [given]
 
 
 def autograd_grad(m: Machine, args: Arguments, site: Site) -> Value:
     """`torch.autograd.grad(outputs, inputs, ...)`: walks and frees the graph, fills no `.grad`."""
-    first = args.get(0, "outputs")
-    outputs = resolve(first) if first is not None else None
-    found_values = list(outputs.items or ()) if isinstance(outputs, Sequence) else [outputs]
     create = resolve(args.get(4, "create_graph") or Scalar(False, known=True))
-    keep = _retained(Arguments(args.positional, args.keywords, args.star), 3)
-    for value in found_values:
-        if isinstance(value, Tensor):
-            graph.free(m.heap, graph.walk(value), keep)
     wanted = args.get(1, "inputs")
     inputs = resolve(wanted) if wanted is not None else None
+    outputs = [each for each in _outputs(args, "outputs") if isinstance(resolve(each), Tensor)]
+    targets, whole = _targets(m, wanted)
+    whole = whole and targets is not None
+    _run(m, outputs, site, targets, whole, _retained(args, 3), fills=False)
     count = len(inputs.items) if isinstance(inputs, Sequence) and inputs.items is not None else None
     if isinstance(inputs, Tensor):
         count = 1

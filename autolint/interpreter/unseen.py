@@ -116,5 +116,6 @@ def unknown_method(
 def _foreign_backward(m: Machine, receiver: Unknown, args: Arguments, node: cst.Call) -> Value:
     """`x.backward(loss)`: an engine runs the backward of its argument, or a gradient is given."""
     first = resolve(args.positional[0])
-    training.backward(m, first, Arguments(args.positional[1:], args.keywords), m.site(node))
+    rest = Arguments(args.positional[1:], args.keywords)
+    training.backward(m, first, rest, m.site(node), given=True)
     return NONE

@@ -11,12 +11,23 @@ from autolint.interpreter.events.base import Event, Guard, LoopMark, Moment, Sco
 from autolint.interpreter.events.leaves import OffAliasUsed, RequiresGradSet, Revealed
 from autolint.interpreter.events.memory import DataRebind, InPlaceWrite, SavedBy, SourceUsed
 from autolint.interpreter.events.modules import ModuleBuilt, StoredTensor
-from autolint.interpreter.events.training import Backward, OptimizerStep, SetState, StaleSaved
+from autolint.interpreter.events.training import (
+    Age,
+    Backward,
+    Carried,
+    FreedNode,
+    OptimizerStep,
+    SetState,
+    StaleSaved,
+)
 
 __all__ = [
+    "Age",
     "Backward",
+    "Carried",
     "DataRebind",
     "Event",
+    "FreedNode",
     "Guard",
     "InPlaceWrite",
     "LoopMark",

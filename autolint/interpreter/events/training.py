@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
-from typing import Any
 
 from autolint.autograd.graph import Saved
 from autolint.autograd.objects import Optimizer
-from autolint.autograd.tensor import GradHolder
-from autolint.autograd.values import Through, Value, Word
+from autolint.autograd.tensor import GradHolder, Tensor
+from autolint.autograd.values import Through, Tri, Value, Word
 from autolint.interpreter.events.base import Event, Moment
 from autolint.interpreter.events.memory import DataRebind, InPlaceWrite
 from autolint.interpreter.unit import Site
@@ -28,19 +28,68 @@ class StaleSaved:
     through: Through
 
 
+class Age(enum.Enum):
+    """When a node was made that a backward meets."""
+
+    SAME = "same"
+    """In this iteration of each loop, or outside loops."""
+    ITERATION = "iteration"
+    """In another iteration of a loop that is still running."""
+    BEFORE = "before"
+    """Before the loop began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A name through which an iteration got something from the one before.
+
+    `value` is what it held when this iteration began, `start` when the first one did; `local`: it
+    is a name of the function in which the event is.
+    """
+
+    name: str
+    value: Value
+    start: Value
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FreedNode:
+    """A node that a backward meets after an earlier one (`freed_at`) freed what it saved.
+
+    `made` is where it was recorded, `taken` where what is still whole was computed from it (None:
+    nothing is). `loop` is the loop that `age` is about, `carried` are the names that brought it
+    into this iteration.
+    """
+
+    operation: str
+    made: Site | None
+    freed_at: Site | None
+    taken: Site | None
+    age: Age
+    loop: Site | None
+    carried: tuple[Carried, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Backward(Event):
-    """`backward()` runs over a graph.
+    """`backward()` runs over a graph, or `torch.autograd.grad` does.
 
-    `loss` is the value it is called on; `stale` are saved values changed since they were saved, for
-    sure; `freed` the nodes met whose saved values an earlier backward freed, for sure.
+    `loss` is the tensor it starts from, `loss_text` as it is written, `history` whether it requires
+    grad; `stale` are saved
+    values changed since they were saved, for sure; `freed` the nodes met whose saved values an
+    earlier backward freed, for sure. `reached` are the leaves whose `.grad` it fills, None where
+    some of the graph was not seen.
     """
 
     triggers = frozenset({"backward"})
 
-    loss: Value
+    loss: Tensor
+    loss_text: str
+    history: Tri
     stale: tuple[StaleSaved, ...]
-    freed: tuple[Any, ...]
+    freed: tuple[FreedNode, ...]
+    reached: tuple[tuple[GradHolder, Tri], ...] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autolint import show_config
 from autolint.baseline import Baseline, BaselineError
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
@@ -48,6 +49,7 @@ class Options:
     config: str | None
     stdin_filename: str | None
     exit_zero: bool
+    show_config: bool
     verbose: bool
 
     @property
@@ -81,6 +83,8 @@ def check_paths(paths: Sequence[str], options: Options) -> int:
         raise Failure("--write-baseline and --update-baseline need --baseline FILE")
     try:
         check = _Check(options)
+        if options.show_config:
+            return check.show_config(paths)
         return check.standard_input(paths) if "-" in paths else check.paths(paths)
     except (BaselineError, ConfigError, PathError, RegistryError) as error:
         raise Failure(str(error)) from error
@@ -98,6 +102,12 @@ class _Check:
             lambda selector: check_selector(self._registry, selector),
             options.config,
         )
+
+    def show_config(self, paths: Sequence[str]) -> int:
+        """Print the settings that hold for paths instead of checking them."""
+        for line in show_config.lines(paths, self._configs, self._options.overrides):
+            print(line)
+        return 0
 
     def paths(self, paths: Sequence[str]) -> int:
         """Check files and folders of the disk."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +15,7 @@ import click
 import autolint
 
 if TYPE_CHECKING:
-    from autolint.registry import Entry, Registry
+    from autolint.registry import Registry
 
 # The rest is imported where it is used: --help and --version need none of it.
 
@@ -144,6 +144,7 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     help="Check every file afresh (so far always so).",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also if there are findings.")
+@click.option("--show-config", is_flag=True, help="Show the settings and where they come from.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each file, and show tracebacks.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
@@ -178,7 +179,9 @@ def explain(code: str | None) -> None:
         from autolint.config import did_you_mean
 
         raise _Failure(f"no rule is called {code!r}{did_you_mean(code or '', registry.keys())}")
-    for line in _table(entries):
+    from autolint import rule_tables
+
+    for line in rule_tables.text(entries):
         click.echo(line)
 
 
@@ -232,12 +235,6 @@ def verify(
         raise _Failure(f"no rule to verify is called {error.key!r}{hint}") from error
     click.echo(report.as_json(found) if format == "json" else report.text(found))
     ctx.exit(0 if found.holds else 1)
-
-
-def _table(entries: Sequence[Entry]) -> Iterator[str]:
-    width = max(len(each.name) for each in entries)
-    for each in entries:
-        yield f"{each.code}  {each.name:<{width}}  {each.severity!s:<7}  {each.summary}"
 
 
 def _registry() -> Registry:

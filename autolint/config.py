@@ -42,11 +42,14 @@ class PerFileIgnore:
 class Config:
     """The settings for the files below `root`; patterns are relative to it.
 
-    None stands for what nobody set.
+    None stands for what nobody set. `origin` is the file, `given` the settings that are in it, and
+    `overridden` those that the command line changed.
     """
 
     root: str
     origin: str | None = None
+    given: frozenset[str] = frozenset()
+    overridden: frozenset[str] = frozenset()
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -56,6 +59,14 @@ class Config:
     force_exclude: bool = False
     per_file_ignores: tuple[PerFileIgnore, ...] = ()
     target_torch: str = NEWEST_TORCH
+
+
+SETTINGS = tuple(
+    each.name
+    for each in fields(Config)
+    if each.name not in ("root", "origin", "given", "overridden")
+)
+"""The names of what can be set in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,12 @@ class Overrides:
     def applied_to(self, config: Config) -> Config:
         """The config with the command line's word over it. Excludes are kept apart: see `files`."""
         inherited = config.ignore if self.select is None else ()
+        default = Overrides()
+        changed = {
+            each.name
+            for each in fields(self)
+            if getattr(self, each.name) != getattr(default, each.name)
+        }
         return replace(
             config,
             select=config.select if self.select is None else self.select,
@@ -80,6 +97,7 @@ class Overrides:
             ignore=inherited + self.ignore,
             min_severity=config.min_severity if self.min_severity is None else self.min_severity,
             force_exclude=config.force_exclude or self.force_exclude,
+            overridden=frozenset(changed),
         )
 
 
@@ -147,8 +165,7 @@ class Configs:
         return self._from_section(section, path)
 
     def _from_section(self, section: Mapping[str, Any], path: str) -> Config:
-        known = {each.name.replace("_", "-"): each.name for each in fields(Config)}
-        del known["root"], known["origin"]
+        known = {name.replace("_", "-"): name for name in SETTINGS}
         values: dict[str, Any] = {}
         for key, value in section.items():
             if key not in known:
@@ -156,7 +173,8 @@ class Configs:
                     f"{path}: unknown key {key!r} in [tool.autolint]" + did_you_mean(key, known)
                 )
             values[known[key]] = _READERS[key](value, f"{path}: {key}")
-        config = Config(root=os.path.dirname(path), origin=path, **values)
+        root = os.path.dirname(path)
+        config = Config(root=root, origin=path, given=frozenset(values), **values)
         selectors = [*(config.select or ()), *config.extend_select, *config.ignore]
         for each in config.per_file_ignores:
             selectors.extend(each.ignore)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import gc
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -18,9 +19,6 @@ from autolint.notebook import Notebook
 from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Registry
 from autolint.selection import Selection
 from autolint.source import Source, read_text
-
-MAX_ROUNDS = 10
-"""Rounds of fixing a file after which its fixes are taken to contradict each other."""
 
 _STACK_SIZES = (512 << 20, 128 << 20, 32 << 20)
 """Stacks to ask for, largest first; memory is used only as deep as one goes."""
@@ -125,24 +123,29 @@ class Runner:
     def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
         """Apply fixes and lint again until nothing is left to fix."""
         source, result, fixed = before, first, 0
-        rejected: dict[tuple[str, str], Problem] = {}
-        for _ in range(MAX_ROUNDS):
+        rejected: dict[tuple[str, ...], Problem] = {}
+        # Each round leaves fewer findings, or rejects a fix: it ends.
+        while True:
             wanted = [
                 each
                 for each in result.diagnostics
-                if self._is_wanted(each, selection) and (each.code, each.message) not in rejected
+                if self._is_wanted(each, selection) and _key(each) not in rejected
             ]
             applied = fix.apply(source, wanted)
             for each, reason in applied.rejected:
-                rejected[each.code, each.message] = _rejection(each, reason)
+                rejected[_key(each)] = _rejection(each, reason)
             if not applied.fixed:
                 break
-            source, fixed = applied.source, fixed + len(applied.fixed)
-            result = self._engine.check_source(source, selection)
-        else:
-            message = f"fixes did not settle in {MAX_ROUNDS} rounds; file left as it was"
-            first.problems.append(Problem(before.path, message))
-            return first
+            after = self._engine.check_source(applied.source, selection)
+            if not _mends(applied.fixed, result, after):
+                first_one = applied.fixed[0]
+                applied = fix.apply(source, [first_one])
+                after = self._engine.check_source(applied.source, selection)
+                if not _mends([first_one], result, after):
+                    reason = "the finding would stay, or bring another: a fault of the rule"
+                    rejected[_key(first_one)] = _rejection(first_one, reason)
+                    continue
+            source, fixed, result = applied.source, fixed + len(applied.fixed), after
         if fixed:
             if self._keep(before, source):
                 self.outcome.fixed += fixed
@@ -207,6 +210,19 @@ class Runner:
         if key not in self._selections:
             self._selections[key] = Selection(self._registry, config, ignored)
         return self._selections[key]
+
+
+def _key(found: Diagnostic) -> tuple[str, ...]:
+    """What a finding is known by from round to round, while lines move."""
+    return (found.code, found.message, found.excerpt.strip())
+
+
+def _mends(fixed: Iterable[Diagnostic], before: FileResult, after: FileResult) -> bool:
+    """Whether the `fixed` findings are gone, and none of their codes or another came instead."""
+    left = Counter(each.code for each in before.diagnostics)
+    left.subtract(each.code for each in fixed)
+    now = Counter(each.code for each in after.diagnostics)
+    return all(count <= left[code] for code, count in now.items())
 
 
 def _rejection(found: Diagnostic, reason: str) -> Problem:

@@ -143,6 +143,7 @@ def _fix(event: Called, words: tuple[str, ...]) -> Fix | None:
         "unsafe": Edit("replace", event.site.node, "mended()"),
         "break": Edit("replace", event.site.node, "mended("),
         "again": Edit("replace", event.site.node, "fault('again')"),
+        "worse": Edit("replace", event.site.node, "fault(); fault()"),
         "foreign": Edit("replace", event.site.node, "\N{GREEK SMALL LETTER PI}()"),
         "before": Edit("insert_before", statement, "first()\nsecond()"),
         "after": Edit("insert_after", statement, "last()"),

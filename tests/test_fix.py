@@ -172,3 +172,15 @@ def test_a_diff_is_what_patch_reads() -> None:
 def test_decoding_keeps_what_encoding_gives_back() -> None:
     for raw in (b"", b"\xef\xbb\xbfx\r", "é\u2028\r\n".encode(), b"# coding: cp1252\n\x80\n"):
         assert decode("/x.py", raw).encoded() == raw
+
+
+def test_a_fix_that_brings_a_new_finding_is_not_applied(fix: Path) -> None:
+    before = b"import torch\nfault('worse')\nfault('replace')\n"
+    outcome = run(fix, before)
+    [problem] = outcome.problems
+    assert problem.message == (
+        "fix of AG901 at line 2 was not applied: "
+        "the finding would stay, or bring another: a fault of the rule"
+    )
+    assert fix.read_bytes() == b"import torch\nfault('worse')\nmended()\n"
+    assert outcome.fixed == 1

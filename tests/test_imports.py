@@ -24,6 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "baseline": {"diagnostic", "fingerprints", "paths"},
     "notebook": {"diagnostic", "source"},
     "noqa": {"diagnostic", "fix", "source", "suppress"},
+    "rule_tables": {"registry", "selection"},
+    "show_config": {"config", "files"},
     "progress": set(),
     "source": set(),
     "positions": set(),

@@ -5,19 +5,21 @@ from __future__ import annotations
 import pytest
 
 from autolint.autograd.describe import describe
-from autolint.autograd.values import MAYBE, NO, YES, Kind, Through, Tri
+from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind, Through, Tri
 from autolint.interpreter.events import (
     Age,
     Backward,
     DataRebind,
     Event,
     InPlaceWrite,
+    LeafWritten,
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
     RequiresGradSet,
     Revealed,
     SavedBy,
+    SavedWritten,
     SourceUsed,
 )
 
@@ -38,11 +40,13 @@ def test_every_event_is_tested_here() -> None:
         Backward,
         DataRebind,
         InPlaceWrite,
+        LeafWritten,
         ModuleBuilt,
         OffAliasUsed,
         OptimizerStep,
         RequiresGradSet,
         Revealed,
+        SavedWritten,
         SourceUsed,
     }
     assert tested == EVERY_EVENT
@@ -55,7 +59,7 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "optimizer = torch.optim.SGD([w], lr=0.1)\n"
         "with torch.no_grad():\n    v = w.view(2)\n"
         "w.data.mul_(2)\nw.data = torch.zeros(2)\n(v * w).sum().backward()\noptimizer.step()\n"
-        "reveal(w)\n"
+        "reveal(w)\nw.add_(1)\ny = w.exp()\ny += 1\n"
         "class M(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
         "M()\n"
@@ -131,7 +135,7 @@ def test_what_a_freed_graph_saved_is_not_counted(between: str, sure: Tri | None)
     ],
 )
 def test_no_write_through_an_alias(quiet: str) -> None:
-    assert run(W + quiet).of(InPlaceWrite) == []
+    assert all(event.through is Through.SELF for event in run(W + quiet).of(InPlaceWrite))
 
 
 def test_the_source_of_a_written_alias_is_used() -> None:
@@ -157,6 +161,67 @@ def test_no_use_of_what_was_written(quiet: str) -> None:
     assert run(W + "y = w.exp()\n" + quiet).of(SourceUsed) == []
 
 
+@pytest.mark.parametrize(
+    ("write", "operation"),
+    [
+        ("y += 1", "+="),
+        ("y.mul_(2)", "mul_"),
+        ("y[0] = 1", "[...] ="),
+        ("y.view(2).neg_()", "neg_"),
+    ],
+)
+def test_a_saved_value_is_written_itself(write: str, operation: str) -> None:
+    event = run(W + "y = w.exp()\n" + write).one(SavedWritten)
+    assert (line(event.site), event.through, event.operation) == (3, Through.SELF, operation)
+    assert saving(event.saved_by) == {(".exp", 2, YES)}
+    assert describe(event.base).startswith("tensor grad non-leaf")
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        "y = w + 1\ny += 1",  # saved by nobody
+        "y = w.exp()\ny = y * 2\ny += 1",  # another tensor of that name
+        "y = w.exp()\ny.sum().backward()\ny += 1",  # freed
+        "y = w.exp()\nz = y.clone()\nz += 1",
+        "y = torch.ones(2).exp()\ny += 1",
+    ],
+)
+def test_no_saved_value_is_written(quiet: str) -> None:
+    assert run(W + quiet).of(SavedWritten) == []
+
+
+@pytest.mark.parametrize(
+    ("write", "target"),
+    [
+        ("w += 1", "w"),
+        ("w.view(2).add_(1)", "w.view(2)"),
+        ("w[0] = 1", "w"),
+        ("torch.relu_(w)", "w"),
+        ("nn.functional.relu(w, inplace=True)", "w"),
+        ("torch.add(torch.ones(2), 1, out=w)", "w"),
+    ],
+)
+def test_a_leaf_is_written(write: str, target: str) -> None:
+    event = run(W + write).one(LeafWritten)
+    assert (line(event.site), event.target_text, event.mode) == (2, target, GradMode.ON)
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        "with torch.no_grad():\n    w += 1",
+        "w.data += 1",
+        "nn.init.zeros_(w)",
+        "w = w.clone()\nw[0] = 1",
+        "w.requires_grad_(False)\nw += 1",
+        "w = w * 2\nw += 1",
+    ],
+)
+def test_no_leaf_is_written(quiet: str) -> None:
+    assert run(W + quiet).of(LeafWritten) == []
+
+
 # ---------------------------------------------------------------------- backward
 
 
@@ -179,6 +244,42 @@ def test_a_backward_meets_a_changed_value(change: str, through: Through) -> None
     event = found.one(Backward)
     assert {(each.operation, each.through) for each in event.stale} == {(".mul", through)}
     assert all(each.write is found.one(InPlaceWrite) for each in event.stale)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ("y += 1", SavedWritten),
+        ("with torch.no_grad():\n    y.zero_()", SavedWritten),
+        ("nn.init.zeros_(m.weight)", SavedWritten),
+        ("m.load_state_dict(c())", SavedWritten),
+        ("y.sum().backward(retain_graph=True)\noptimizer.step()", OptimizerStep),
+    ],
+)
+def test_a_backward_meets_a_value_that_was_written(change: str, kind: type[Event]) -> None:
+    text = (
+        W + "m = nn.Linear(2, 2)\noptimizer = torch.optim.SGD(m.parameters(), lr=1)\n"
+        f"y = m(w.tanh()).exp()\n{change}\ny.sum().backward()"
+    )
+    event = run(text).of(Backward)[-1]
+    assert {type(each.write) for each in event.stale} == {kind}
+    assert {each.through for each in event.stale} == {Through.SELF}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "nn.init.zeros_(m.bias)",  # saved by nobody
+        "optimizer.step()",  # no gradient yet: nothing is written
+        "torch.optim.SGD([w], lr=1).step()",
+    ],
+)
+def test_a_backward_meets_no_value_that_was_written(change: str) -> None:
+    text = (
+        W + "m = nn.Linear(2, 2)\noptimizer = torch.optim.SGD(m.parameters(), lr=1)\n"
+        f"y = m(w.tanh()).exp()\n{change}\ny.sum().backward()"
+    )
+    assert run(text).one(Backward).stale == ()
 
 
 def test_a_backward_meets_other_memory() -> None:

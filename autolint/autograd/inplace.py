@@ -44,9 +44,12 @@ class Autograd(Recorder):
         event: object = None,
     ) -> None:
         """An in-place operation on `target`; `operands` are the others (position 1 and up)."""
+        node: Node | None = None
         if not self.mode.off and target.through is not Through.NUMPY:
-            self._rebase(target, facts, operands, origin, unseen, sure)
+            node = self._rebase(target, facts, operands, origin, unseen, sure)
         graph.write(self.heap, target, target.through, origin, sure, event)
+        if node is not None and facts is not None:
+            self._save_result(facts, [(0, target), *operands], node, target, 0)
 
     def detach_(self, tensor: Tensor) -> None:
         """The tensor leaves its graph; in inference mode torch does nothing."""
@@ -102,7 +105,7 @@ class Autograd(Recorder):
         origin: Origin,
         unseen: bool,
         sure: Tri,
-    ) -> None:
+    ) -> Node | None:
         """Give the written tensor (and the tensors it is a view of) the operation's node."""
         grad = NO
         for _, tensor in operands:
@@ -153,6 +156,7 @@ class Autograd(Recorder):
             self._follow(chain[-1], {id(tensor.state) for tensor in chain}, origin)
             for source in (other for tensor in chain for other in tensor.state.perhaps):
                 self._take_history(source, target, False, origin)
+        return node
 
     def _follow(self, base: Tensor, written: set[int], origin: Origin) -> None:
         """The views of written memory take their history from their base, as torch does lazily."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 AUGMENTED = "+="
 """Stands in `names` for any augmented assignment."""
+ACCUMULATED = "x+="
+"""Stands in `names` for an augmented assignment to a name of what may be a tensor."""
 ITEM_STORED = "[]="
 """Stands in `names` for a store into a subscript."""
 COMPARED = "=="
@@ -16,7 +18,8 @@ COMPARED = "=="
 WHOLE = "int()"
 """Stands in `names` for a cast to whole numbers or booleans, by method or by `dtype=`."""
 IN_PLACE = "_()"
-"""Stands in `names` for the call of a method whose name ends with an underscore."""
+"""Stands in `names` for the call of a method whose name ends with an underscore, and that writes.
+"""
 UNKNOWN_BASE = "?"
 """Stands in `ClassInfo.bases` for a base that is not a dotted name, such as a call."""
 
@@ -54,9 +57,9 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has no name of
-    its own, `data=` for a store to an attribute of that name. A decorator that switches recording
-    off is not among them: what it covers is never recorded.
+    `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has
+    no name of its own, `data=` for a store to an attribute of that name. A decorator that switches
+    recording off is not among them: what it covers is never recorded.
     """
     is_generator: bool
     is_async: bool

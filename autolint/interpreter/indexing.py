@@ -14,6 +14,7 @@ from typing import Any
 from autolint.interpreter.ast_names import dotted, is_false, is_true, last_name
 from autolint.interpreter.grad_off import calls_under, turns_recording_off
 from autolint.interpreter.index import (
+    ACCUMULATED,
     AUGMENTED,
     COMPARED,
     IN_PLACE,
@@ -52,6 +53,25 @@ def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
 
 
 _CHILDREN = _child_fields()
+
+_NO_TENSORS = (
+    ast.Constant,
+    ast.JoinedStr,
+    ast.List,
+    ast.ListComp,
+    ast.Tuple,
+    ast.Dict,
+    ast.Compare,
+)
+_TO_NUMBERS = frozenset({"len", "item", "int", "float", "str", "list", "sum", "size", "format"})
+_NO_WRITES = frozenset({"requires_grad_", "share_memory_", "detach_"})
+
+
+def _writes(function: ast.expr, name: str) -> bool:
+    """Whether such a call may write a tensor that a graph has: not a helper, not torch.nn.init."""
+    if not isinstance(function, ast.Attribute) or name in _NO_WRITES:
+        return False
+    return last_name(function.value) != "init"
 
 
 @dataclass(slots=True)
@@ -116,7 +136,7 @@ class _Builder:
         name = function.attr if isinstance(function, ast.Attribute) else last_name(function)
         if name in _RECORDING_CALLS and self._records(name, node):
             scope.records = True
-        if name is not None and name[-1:] == "_" and name[-2:] != "__":
+        if name is not None and name[-1:] == "_" and name[-2:] != "__" and _writes(function, name):
             scope.names.add(IN_PLACE)
         if isinstance(function, ast.Attribute) and name in _WHOLE_DTYPES:
             scope.names.add(WHOLE)
@@ -281,6 +301,10 @@ class _Builder:
 
     def _augmented(self, node: ast.AugAssign, scope: _Scope) -> bool:
         scope.names.add(AUGMENTED)
+        if isinstance(node.target, ast.Name) and not isinstance(node.value, _NO_TENSORS):
+            called = last_name(node.value.func) if isinstance(node.value, ast.Call) else None
+            if called not in _TO_NUMBERS:
+                scope.names.add(ACCUMULATED)
         return False
 
     def _yield(self, node: ast.Yield | ast.YieldFrom, scope: _Scope) -> bool:

@@ -7,13 +7,14 @@ import libcst as cst
 from autolint.autograd import layers
 from autolint.autograd.layers import LayerFacts
 from autolint.autograd.objects import Module, Parameters
-from autolint.autograd.tensor import Tensor, TensorState
+from autolint.autograd.tensor import Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
     NONE,
     YES,
     Grade,
+    GradMode,
     Kind,
     Mapping,
     Scalar,
@@ -33,8 +34,9 @@ from autolint.interpreter import (
     names,
     optimizers,
     unseen,
+    writes,
 )
-from autolint.interpreter.iteration import holders_of
+from autolint.interpreter.iteration import holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue
 from autolint.interpreter.unit import Site
@@ -175,7 +177,9 @@ def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None
 def _weight(m: Machine, module: Module, name: str, present: Tri) -> Value:
     state = TensorState(module.trainable, YES, Kind.FLOAT, None, parameter=YES)
     state.owner = module
-    tensor = Tensor(state, module.memory, module.origin, module.grade, tensor=present)
+    # No layer saves its bias: a write to it alone changes nothing that a graph needs.
+    memory = Storage() if name == "bias" else module.memory
+    tensor = Tensor(state, memory, module.origin, module.grade, tensor=present)
     m.heap.put(module.attributes, name, tensor)
     return tensor
 
@@ -195,7 +199,7 @@ _QUIET = frozenset(
     {
         "state_dict", "extra_repr", "register_forward_hook", "register_forward_pre_hook",
         "register_full_backward_hook", "register_backward_hook", "named_modules", "get_submodule",
-        "load_state_dict", "named_buffers", "buffers", "_get_name",
+        "named_buffers", "buffers", "_get_name",
     }
 )  # fmt: skip
 
@@ -227,14 +231,28 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
         return _register(m, module, name, args, site)
     if name in ("children", "modules", "named_children"):
         return _children(m, module, name)
+    if name == "load_state_dict":
+        _load(m, module, node)
+        return Unknown()
     if CHILDREN in module.attributes:
         return containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
     if name in _QUIET:
-        return m.unknown(module) if name != "load_state_dict" else Unknown()
+        return m.unknown(module)
     unseen.weaken(m, [module, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)
     return m.unknown(module, *args.all(), origin=site)
+
+
+def _load(m: Machine, module: Module, node: cst.Call) -> None:
+    """`load_state_dict` copies into the parameters, under no_grad."""
+    target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    mode = m.autograd.mode
+    m.autograd.mode = GradMode.OFF
+    for holder in holders_of(m, module):
+        weights = summary((holder,))
+        writes.write(m, weights, None, [], m.site(node), target, "load_state_dict")
+    m.autograd.mode = mode
 
 
 def freeze(m: Machine, module: Module, value: Tri) -> None:

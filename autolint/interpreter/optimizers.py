@@ -9,6 +9,7 @@ from autolint.autograd.objects import Module, Optimizer, Parameters
 from autolint.autograd.tensor import GradHolder, Tensor, Write
 from autolint.autograd.values import (
     MAYBE,
+    NO,
     UNKNOWN_GRAD,
     YES,
     Scalar,
@@ -21,7 +22,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import calls, classes, following, writes
 from autolint.interpreter.behind import behind
-from autolint.interpreter.events import OptimizerStep, SetState
+from autolint.interpreter.events import Backward, OptimizerStep, SetState
 from autolint.interpreter.iteration import holders_of, memory
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, FunctionValue
@@ -107,9 +108,10 @@ def to_none(args: Arguments) -> Tri:
 def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
     """An optimizer uses its gradients and writes its parameters."""
     sets = optimizer.sets()
-    if m.listens(OptimizerStep):
+    event: OptimizerStep | None = None
+    if m.listens(OptimizerStep) or m.listens(Backward):
         receiver = node.func.value if isinstance(node.func, cst.Attribute) else node.func
-        m.emit(
+        event = m.emit(
             OptimizerStep,
             site,
             optimizer=optimizer,
@@ -119,11 +121,13 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
             optimizers_in_loop=m.optimizers_in_loop(optimizer),
         )
     for holder in sets:
+        # What has no gradient is passed over; an unknown set may be other parameters.
+        sure = holder.absent is NO and holder is not optimizer.opaque
         graph.step(m.heap, holder)
         storage = memory(holder)
         low, high = storage.version
-        m.change(storage, "version", (low, high + 1))
-        m.change(storage, "last_write", Write(site, Through.SELF, sure=False))
+        m.change(storage, "version", (low + sure, high + 1))
+        m.change(storage, "last_write", Write(site, Through.SELF, event, sure))
         m.change(storage, "pending", None)
     for hook in optimizer.hooks:
         calls.call(m, hook, Arguments([optimizer, Unknown(), Unknown()]), node)

@@ -8,10 +8,10 @@ import libcst as cst
 
 from autolint.autograd import graph
 from autolint.autograd.op_facts import OpFacts
-from autolint.autograd.tensor import Array, GradHolder, Tensor
+from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor
 from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value, Word
 from autolint.interpreter import alias_use, tensors
-from autolint.interpreter.events import InPlaceWrite, SavedBy
+from autolint.interpreter.events import InPlaceWrite, LeafWritten, SavedBy, SavedWritten
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -39,7 +39,7 @@ def write(
         target.off.written = True
     found, unseen = tensors.operands_of(m, operands)
     alias_use.use(m, [(0, target), *found], site)
-    event = _emit(m, target, site, target_node, operation)
+    event = _emit(m, target, site, target_node, operation) or _earlier(target.storage)
     sure = sure & target.tensor
     m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event)
     return target
@@ -69,22 +69,52 @@ def write_alias(
 def _emit(
     m: Machine, target: Tensor, site: Site, target_node: cst.CSTNode, operation: str
 ) -> InPlaceWrite | None:
-    """Tell of a write that goes through an alias without history."""
-    if target.through is Through.SELF or m.muted:
+    """The event of a write, told to the rules.
+
+    A write through the tensor itself is one only where a leaf or a saved value is hit.
+    """
+    if m.muted:
         return None
+    saving = saved_by(m, target)
+    kind: type[InPlaceWrite] = InPlaceWrite
+    if target.through is Through.SELF:
+        if not m.autograd.mode.off and _of_leaf(target):
+            kind = LeafWritten
+        elif saving:
+            kind = SavedWritten
+        else:
+            return None
     base = target.base
     return m.emit(
-        InPlaceWrite,
+        kind,
         site,
         target=target,
         base=base,
         through=target.through,
-        saved_by=saved_by(m, target),
+        saved_by=saving,
         parameter=parameter(base),
         made=target.origin,
         target_text=site._replace(node=target_node).text,
         operation=operation,
     )
+
+
+def _earlier(storage: Storage) -> object:
+    """What was told of the last write: nothing saved the memory since, so that one did the harm."""
+    if storage.last_write is not None:
+        return storage.last_write.event
+    return next((found for part in storage.parts if (found := _earlier(part)) is not None), None)
+
+
+def _of_leaf(target: Tensor) -> bool:
+    """Whether a tensor is surely a leaf that requires grad, or a view of one."""
+    for tensor in target.sources():
+        state = tensor.state
+        if tensor.through is not Through.SELF or state.cut or state.requires_grad is not YES:
+            return False
+        if tensor.source is None:
+            return state.leaf is YES and tensor.tensor is YES
+    return False
 
 
 def parameter(tensor: Tensor) -> Tri:

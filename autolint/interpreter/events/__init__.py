@@ -9,7 +9,14 @@ function that it calls.
 
 from autolint.interpreter.events.base import Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.events.leaves import OffAliasUsed, RequiresGradSet, Revealed
-from autolint.interpreter.events.memory import DataRebind, InPlaceWrite, SavedBy, SourceUsed
+from autolint.interpreter.events.memory import (
+    DataRebind,
+    InPlaceWrite,
+    LeafWritten,
+    SavedBy,
+    SavedWritten,
+    SourceUsed,
+)
 from autolint.interpreter.events.modules import ModuleBuilt, StoredTensor
 from autolint.interpreter.events.training import (
     Age,
@@ -30,6 +37,7 @@ __all__ = [
     "FreedNode",
     "Guard",
     "InPlaceWrite",
+    "LeafWritten",
     "LoopMark",
     "ModuleBuilt",
     "Moment",
@@ -38,6 +46,7 @@ __all__ = [
     "RequiresGradSet",
     "Revealed",
     "SavedBy",
+    "SavedWritten",
     "Scope",
     "SetState",
     "SourceUsed",

@@ -8,13 +8,22 @@ from autolint.autograd.graph import Saved
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Through, Tri, Value
 from autolint.interpreter.events.base import Event
-from autolint.interpreter.index import AUGMENTED, IN_PLACE, ITEM_STORED
+from autolint.interpreter.index import ACCUMULATED, AUGMENTED, IN_PLACE, ITEM_STORED
 from autolint.interpreter.unit import Site
 
 WRITING = frozenset(
     {IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace", "fill", "sort", "put", "copyto", "putmask"}
 )
 """Names of what writes memory."""
+OWN_WRITING = frozenset({IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace"})
+"""Names of what writes a tensor itself."""
+REWRITING = frozenset({IN_PLACE, ACCUMULATED})
+"""Names of what writes a result, as forward passes do."""
+SAVING = frozenset(
+    {"relu", "ReLU", "sigmoid", "Sigmoid", "tanh", "Tanh", "softmax", "Softmax", "exp", "sqrt"}
+    | {"log_softmax", "LogSoftmax", "rsqrt", "pow", "elu", "ELU", "reciprocal", "logsumexp"}
+)
+"""Names of common operations that save what they give or take, whatever else is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +40,12 @@ class SavedBy:
 class InPlaceWrite(Event):
     """Memory of a tensor is written.
 
-    `target` is the reference written to (what stands at the left or before the method), `through`
-    how it reaches the memory, `base` the tensor at the other end. `saved_by` are the operations
-    that saved the old value and whose graph is still there. `parameter`: base is (part of) a
-    module's parameters. `target_text` is the target as written, `made` where it was made.
+    Told of writes through an alias without history; those through the tensor itself or a view are
+    `LeafWritten` and `SavedWritten`. `target` is the reference written to (what stands at the left
+    or before the method), `through` how it reaches the memory, `base` the tensor at the other end.
+    `saved_by` are the operations that saved the old value and whose graph is still there.
+    `parameter`: base is (part of) a module's parameters. `target_text` is the target as written,
+    `made` where it was made.
     """
 
     triggers = frozenset({"data", "detach", "detach_", "numpy", "asarray"})
@@ -48,6 +59,22 @@ class InPlaceWrite(Event):
     made: Site | None
     target_text: str
     operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafWritten(InPlaceWrite):
+    """A leaf that surely requires grad, or a view of it, is written while it is not surely off."""
+
+    triggers = frozenset({"requires_grad", "requires_grad_", "requires_grad="})
+    company = OWN_WRITING
+
+
+@dataclass(frozen=True, slots=True)
+class SavedWritten(InPlaceWrite):
+    """A tensor whose value is saved for backward is written itself, or through a view."""
+
+    triggers = REWRITING
+    company = SAVING
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from autolint.interpreter.unit import Site
 class StaleSaved:
     """A saved value that was changed since: `through` tells whether autograd can see that.
 
-    `write` is the event of the (last) change, None where it was not seen to happen in one place.
+    `write` is the event of the (last) change, None where it was not seen to happen in one place:
+    a step is one of the optimizer that the value is a parameter of.
     """
 
     saved: Saved
     operation: str
     origin: Site | None
-    write: InPlaceWrite | DataRebind | None
+    write: InPlaceWrite | DataRebind | OptimizerStep | None
     through: Through
 
 

@@ -208,19 +208,37 @@ def explain(code: str | None) -> None:
     show_default=True,
     help="Seconds after which the cases of a rule are taken to hang.",
 )
+@click.option(
+    "--ops",
+    is_flag=True,
+    help="Compare what is known of torch's ops and layers with the installed torch instead.",
+)
+@click.option("--write", is_flag=True, help="For maintainers: --ops, and write the tables anew.")
 @click.pass_context
 def verify(
-    ctx: click.Context, /, codes: tuple[str, ...], device: str, format: str, timeout: float
+    ctx: click.Context,
+    /,
+    codes: tuple[str, ...],
+    device: str,
+    format: str,
+    timeout: float,
+    ops: bool,
+    write: bool,
 ) -> None:
     """Run the cases of rules in the installed torch and see whether what they claim holds.
 
     CODE is a code (AG102), the beginning of codes (AG1), or a name; without any, all rules are
-    verified. Exit codes: 0 all hold, 1 some do not, 2 there is no torch or no such device.
+    verified. Exit codes: 0 all hold, 1 some do not (with --ops: there are differences), 2 there is
+    no torch or no such device.
     """
+    if ops or write:
+        if codes:
+            raise _Failure("--ops is about all of torch and takes no CODE")
+        ctx.exit(_verify_ops(format, write))
     from autolint.progress import bar
     from autolint.runtime import report
+    from autolint.runtime.impossible import Impossible
     from autolint.runtime.packs import PackError, UnknownRule
-    from autolint.runtime.verify import Impossible
     from autolint.runtime.verify import verify as verified
 
     try:
@@ -235,6 +253,25 @@ def verify(
         raise _Failure(f"no rule to verify is called {error.key!r}{hint}") from error
     click.echo(report.as_json(found) if format == "json" else report.text(found))
     ctx.exit(0 if found.holds else 1)
+
+
+def _verify_ops(format: str, write: bool) -> int:
+    from autolint.progress import bar
+    from autolint.runtime import ops_report, tables
+    from autolint.runtime.impossible import Impossible
+    from autolint.runtime.op_changes import compare
+    from autolint.runtime.probing import probe
+
+    try:
+        with bar("parts of the tables") as progress:
+            probed = probe(progress)
+        found = compare(tables.read(), probed)
+        if write:
+            tables.write(tables.written(probed.tables))
+    except (Impossible, OSError, ValueError) as error:
+        raise _Failure(str(error)) from error
+    click.echo(ops_report.as_json(found) if format == "json" else ops_report.text(found))
+    return 1 if found.differences else 0
 
 
 def _registry() -> Registry:

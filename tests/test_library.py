@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from typing import Any
 
 import pytest
@@ -273,20 +272,3 @@ def test_a_layer_saves_what_the_table_says(name: str, parameters: bool, inputs: 
         expected = results.get(number, NO)
         if expected is not MAYBE:
             assert run.goes_stale([run.results[number]]) is (expected is YES), number
-
-
-def test_committed_tables_are_what_torch_gives() -> None:
-    """All names and factories, and every fifteenth layer (all of them would take a minute)."""
-    torch = pytest.importorskip("torch")
-    if torch.__version__.split("+")[0] != "2.13.0":
-        pytest.skip("the committed tables are of torch 2.13.0")
-    from autolint.runtime import tables
-
-    torch.set_num_threads(1)  # the tensors are tiny: threads only wait for each other
-    folder = pathlib.Path(library.__file__).parent
-    derived = {name: text.splitlines() for name, text in tables.tables(step=15).items()}
-    derived_layers = set(derived.pop("layers.csv"))
-    assert len(derived_layers) > 10
-    assert derived_layers <= set((folder / "layers.csv").read_text("utf-8").splitlines())
-    for name, lines in derived.items():
-        assert (folder / name).read_text("utf-8").splitlines() == lines, name

@@ -1,6 +1,6 @@
 """What a call that makes a new tensor gives: the committed table ``factories.csv``.
 
-Written by ``python -m autolint.runtime.tables`` from calls of torch 2.13. Columns:
+Written by ``autolint verify --ops --write`` from calls of torch. Columns:
 
 name
     Public name without ``torch.``; ``.new_zeros`` is a tensor method.
@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from importlib.resources import files
 
+from autolint.autograd import committed
 from autolint.autograd.op_facts import Alias
 from autolint.autograd.values import Kind
 
@@ -117,5 +117,4 @@ def _parsed(line: str) -> FactoryFacts:
 
 @cache
 def _table() -> dict[str, str]:
-    text = files("autolint.autograd").joinpath("factories.csv").read_text("utf-8")
-    return {line.split(",", 1)[0]: line for line in text.splitlines()[1:]}
+    return {line.split(",", 1)[0]: line for line in committed.lines("factories.csv")[1:]}

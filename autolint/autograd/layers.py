@@ -1,6 +1,6 @@
 """What layers of torch.nn have, give and save: the committed table ``layers.csv``.
 
-Written by ``python -m autolint.runtime.tables`` from building and calling each class of torch 2.13.
+Written by ``autolint verify --ops --write`` from building and calling each class of torch.nn.
 One line per class, and one more per kind of call (``reduced``, ``unreduced``) of a loss. Its
 columns are the fields of `LayerFacts`.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from autolint.autograd import committed
 from autolint.autograd.library import canonical
 from autolint.autograd.op_facts import Alias, Saved, parse_alias, parse_outputs, parse_saved
 from autolint.autograd.values import MAYBE, Tri
@@ -145,8 +145,7 @@ def _switches(text: str) -> tuple[Switch, ...]:
 @cache
 def _layers() -> dict[str, dict[str, dict[str, str]]]:
     """Cells of the lines by class and by kind of call."""
-    text = files("autolint.autograd").joinpath("layers.csv").read_text("utf-8")
-    head, *lines = text.splitlines()
+    head, *lines = committed.lines("layers.csv")
     table: dict[str, dict[str, dict[str, str]]] = {}
     for line in lines:
         cell = dict(zip(head.split(","), line.split(","), strict=True))

@@ -1,6 +1,6 @@
 """What the names of torch's library mean: losses, optimizers, schedulers, modes, dtypes.
 
-A committed table, written by ``python -m autolint.runtime.tables`` from torch 2.13 itself: no list
+A committed table, written by ``autolint verify --ops --write`` from torch itself: no list
 here is picked by hand. Every function takes a qualified name (``torch.nn.Linear``) under
 any public alias (``torch.nn.modules.linear.Linear``) and answers None or False for what it does not
 know.
@@ -32,8 +32,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from autolint.autograd import committed
 from autolint.autograd.values import GradMode, Kind
 
 
@@ -157,8 +157,7 @@ def _role(role: str) -> Mapping[str, str]:
 def _names() -> dict[str, dict[str, str]]:
     """Details by role and name."""
     table: dict[str, dict[str, str]] = {}
-    text = files("autolint.autograd").joinpath("names.csv").read_text("utf-8")
-    for line in text.splitlines()[1:]:
+    for line in committed.lines("names.csv")[1:]:
         role, name, details = line.split(",")
         table.setdefault(role, {})[name] = details
     return table

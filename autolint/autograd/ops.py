@@ -1,7 +1,7 @@
 """What an op does to values: the committed table ``ops.csv``, asked one op at a time.
 
-The table is written by ``python -m autolint.runtime.probe`` from runs of torch 2.13; nothing in it
-is copied from documentation. One line is one op under certain arguments (a *variant*). An operand
+The table is written by ``autolint verify --ops --write`` from runs of torch; nothing in it is
+copied from documentation. One line is one op under certain arguments (a *variant*). An operand
 is named by its **parameter position**: 0 is the first parameter of the function, or the receiver of
 the method (``torch.gather(x, 1, index)``: x is 0, index is 2); ``parameters`` gives the positions
 of keywords. A position that takes a list of tensors (``torch.cat``) stands for each of them.
@@ -52,8 +52,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
+from autolint.autograd import committed
 from autolint.autograd.op_facts import Alias, OpFacts, parse_alias, parse_outputs, parse_saved
 from autolint.autograd.values import MAYBE, NO, YES, Tri
 
@@ -195,7 +195,7 @@ def _scalar(cell: dict[str, str], inplace: bool) -> Tri:
 
 @cache
 def _lines() -> list[str]:
-    return files("autolint.autograd").joinpath("ops.csv").read_text("utf-8").splitlines()
+    return committed.lines("ops.csv")
 
 
 @cache

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 import torch
 
+from autolint.runtime.findings import Part, Row
 from autolint.runtime.op_names import lookup, parameters_of
 from autolint.runtime.op_seen import ERRORS, KINDS, kind_of, shares_memory
-
-COLUMNS = ("name", "parameters", "kind_of", "kinds", "requires_grad", "rank", "size_at", "alias")
 
 DATA: dict[str, Any] = {"bool": True, "int": 2, "float": 2.5, "complex": 2j}
 """A number of each kind."""
@@ -169,28 +168,36 @@ def alias_of(function: Any) -> str:
     return "fresh"
 
 
-def rows() -> Iterator[dict[str, str]]:
-    """The lines of the table."""
+def factory_part(tell: Callable[[object], None], skip: Sequence[str]) -> Part:
+    """The lines of the table but for names to skip; `tell` gets each name before it is called."""
+    part = Part()
     for short in names():
         name = "." + short if lookup(short) is None else short
-        function = lookup(name)
-        if function is None:
+        if name in skip or lookup(name) is None:
             continue
-        calls = calls_of(short)
-        kinds = max((letters(function, call) for call in calls), key=lambda k: -k.count("."))
-        if set(kinds) == {"."}:
-            continue
-        decides: set[int] = set().union(*(deciding(function, call) for call in calls))
-        rank, size_at = rank_of(function, short, calls[0])
-        if any(rank_of(function, short, call)[1] != size_at for call in calls):
-            size_at = ""
-        yield {
-            "name": name,
-            "parameters": " ".join(parameters_of(name)),
-            "kind_of": " ".join(map(str, sorted(decides))),
-            "kinds": kinds,
-            "requires_grad": "yes" if takes_requires_grad(function, calls[0]) else "no",
-            "rank": rank,
-            "size_at": size_at,
-            "alias": alias_of(function),
-        }
+        tell(name)
+        row = row_of(name, short)
+        if set(row["kinds"]) == {"."}:
+            part.reasons[name] = "no call of it is known that runs"
+        else:
+            part.rows.append(row)
+    return part
+
+
+def row_of(name: str, short: str) -> Row:
+    function, calls = lookup(name), calls_of(short)
+    kinds = max((letters(function, call) for call in calls), key=lambda k: -k.count("."))
+    decides: set[int] = set().union(*(deciding(function, call) for call in calls))
+    rank, size_at = rank_of(function, short, calls[0])
+    if any(rank_of(function, short, call)[1] != size_at for call in calls):
+        size_at = ""
+    return {
+        "name": name,
+        "parameters": " ".join(parameters_of(name)),
+        "kind_of": " ".join(map(str, sorted(decides))),
+        "kinds": kinds,
+        "requires_grad": "yes" if takes_requires_grad(function, calls[0]) else "no",
+        "rank": rank,
+        "size_at": size_at,
+        "alias": alias_of(function),
+    }

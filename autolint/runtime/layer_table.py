@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,27 +12,15 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn.modules.lazy import LazyModuleMixin
 
+from autolint.runtime.findings import Part, Row
 from autolint.runtime.layer_samples import LayerSample, module_classes, samples_of, switches
 from autolint.runtime.op_samples import Sample
-from autolint.runtime.op_seen import ERRORS, Call, Seen, observe
+from autolint.runtime.op_seen import ERRORS, Call, Seen, failure, observe
+from autolint.runtime.probe import seed
 
-COLUMNS = (
-    "name",
-    "group",
-    "arguments",
-    "parameters",
-    "parameters_if",
-    "buffers",
-    "buffers_if",
-    "training",
-    "call",
-    "alias",
-    "outputs",
-    "differentiable",
-    "rank",
-    "saves",
-    "saves_result",
-)
+OF_CALLS = ["alias", "outputs", "differentiable", "rank", "saves", "saves_result"]
+"""Columns that calls of the layer show."""
+
 MAX_CALLS = 6
 FIRST_INPUT = 1
 """Position in a call; the parameters stand before it."""
@@ -84,8 +72,11 @@ def observe_layer(cls: type[nn.Module], samples: list[LayerSample]) -> dict[str,
         if hasattr(module, "reduction"):
             names.append("unreduced" if module.reduction == "none" else "reduced")
         for name in names:
-            with contextlib.suppress(*ERRORS):
-                observe(call, found.setdefault(name, Seen()), rank_of=FIRST_INPUT)
+            seen = found.setdefault(name, Seen())
+            try:
+                observe(call, seen, rank_of=FIRST_INPUT)
+            except ERRORS as error:
+                seen.error = failure(error)
     return found
 
 
@@ -111,19 +102,48 @@ def uses_training(cls: type[nn.Module]) -> bool:
     return False
 
 
-def rows(step: int = 1) -> Iterator[dict[str, str]]:
-    """The lines of the table, or those of every ``step``-th class."""
-    for cls in sorted(module_classes(), key=lambda c: c.__name__)[::step]:
-        samples = samples_of(cls)
-        first = next((s for s in samples if build(cls, s) is not None), None)
-        if first is None:
-            continue  # Container, which torch keeps for old pickles only
-        parameters, buffers = state(build(cls, first))
-        found = observe_layer(cls, samples)
-        for variant, seen in sorted(found.items()):
-            row = seen.row()
-            yield {
-                "name": "nn." + cls.__name__,
+def layer_classes() -> list[type[nn.Module]]:
+    """The classes that the table is of, in its order."""
+    return sorted(module_classes(), key=lambda cls: cls.__name__)
+
+
+def layer_part(
+    classes: Sequence[type[nn.Module]], tell: Callable[[object], None], skip: Sequence[str]
+) -> Part:
+    """The lines of these classes but for those to skip; `tell` gets each name before it is built.
+
+    A class whose calls do not run has a reason beside its lines.
+    """
+    part = Part()
+    for cls in classes:
+        name = "nn." + cls.__name__
+        if name in skip:
+            continue
+        tell(name)
+        seed()
+        try:
+            part.rows += rows_of(cls, part.reasons)
+        except Exception as error:  # samples of another torch may do anything
+            part.reasons[name] = failure(error)
+    return part
+
+
+def rows_of(cls: type[nn.Module], reasons: dict[str, str]) -> list[Row]:
+    """The lines of a class; an entry in `reasons` if it was not built or not called."""
+    name, rows = "nn." + cls.__name__, []
+    samples = samples_of(cls)
+    first = next((s for s in samples if build(cls, s) is not None), None)
+    if first is None:
+        reasons[name] = "no arguments are known with which it can be built"
+        return []
+    parameters, buffers = state(build(cls, first))
+    for variant, seen in sorted(observe_layer(cls, samples).items()):
+        row = seen.row()
+        if not seen.runs:
+            reasons[name] = seen.error or "no call of it is known"
+        rows.append(
+            {
+                "name": name,
                 "group": cls.__module__.rsplit(".", 1)[1],
                 "arguments": " ".join(inspect.signature(cls).parameters),
                 "parameters": parameters,
@@ -132,5 +152,7 @@ def rows(step: int = 1) -> Iterator[dict[str, str]]:
                 "buffers_if": conditions(cls, first, 1),
                 "training": "yes" if uses_training(cls) else "no",
                 "call": variant,
-                **{column: row[column] if seen.runs else "" for column in COLUMNS[9:]},
+                **{column: row[column] if seen.runs else "" for column in OF_CALLS},
             }
+        )
+    return rows

@@ -19,8 +19,6 @@ import torch.nn.functional as F
 import torch.optim.swa_utils
 from torch import nn
 
-COLUMNS = ("role", "name", "details")
-
 HOMES = (
     "torch.amp",
     "torch",

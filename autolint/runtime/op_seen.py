@@ -19,6 +19,11 @@ ERRORS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, 
 """What an op raises for a sample that does not suit it or this machine."""
 
 
+def failure(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_flatten(value)[0] if isinstance(leaf, torch.Tensor)]
 
@@ -131,6 +136,8 @@ class Seen:
     scalar: set[bool] = field(default_factory=set)
     rank: set[str] = field(default_factory=set)
     runs: int = 0
+    error: str = ""
+    """Why the last call that failed did."""
 
     def row(self) -> dict[str, str]:
         kinds, kind_of_which = letters(self.kinds), ""

@@ -1,29 +1,27 @@
-"""Ask the installed torch what its ops do and write the answers as ``autograd/ops.csv``.
-
-    python -m autolint.runtime.probe [OUT.csv]
+"""Ask the installed torch what its ops do: the lines of ``autograd/ops.csv``.
 
 The inputs are torch's own OpInfo samples (which need numpy and expecttest beside torch) and, for
 methods without OpInfo, a few small tensors. Nothing is read off a formula: that an op saves a
 tensor is found by writing to that tensor between forward and backward and seeing backward raise;
 which operand must require grad for it, by letting one operand at a time require grad. The columns
 are described in :mod:`autolint.autograd.ops`.
+
+Every op is asked with the same seeds, whatever was asked before: one torch gives one answer.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import inspect
 import itertools
-import pathlib
-import sys
-import time
-import warnings
-from collections.abc import Iterator
-from typing import Any
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy
 import torch
 
+from autolint.runtime.findings import Part, Row
 from autolint.runtime.op_names import (
     METHOD_DIFFERS,
     inplace_names,
@@ -45,19 +43,23 @@ from autolint.runtime.op_seen import (
     ERRORS,
     Call,
     Seen,
+    failure,
     observe,
     observe_alias,
     observe_kind,
 )
 from autolint.runtime.op_variants import number_samples, rare_variant, transposed, variants_of
 
-_COLUMNS = (
-    "names inplace variant parameters alias alias_of outputs differentiable gradient "
-    "saves saves_result kind_of kinds scalar rank"
-)
-COLUMNS = _COLUMNS.split()
 KIND_DTYPES = (torch.bool, torch.int64, torch.float32, torch.complex64)
-MAX_SAMPLES, MAX_SECONDS = 10, 6.0
+MAX_SAMPLES = 10
+NO_SAMPLE = "this torch has no sample of it that runs on the CPU"
+
+
+def seed() -> None:
+    """Put every source of chance that samples draw from into a known state."""
+    torch.manual_seed(0)
+    random.seed(0)
+    numpy.random.seed(0)
 
 
 def probe_opinfo(op: Any, found: dict[str, Seen], parameters: tuple[str, ...]) -> None:
@@ -65,10 +67,7 @@ def probe_opinfo(op: Any, found: dict[str, Seen], parameters: tuple[str, ...]) -
     dtypes = set(op.dtypes)
     preferred = (torch.float32, torch.float64, torch.complex64, torch.int64, torch.bool)
     dtype = next((d for d in preferred if d in dtypes), None)
-    stop = time.process_time() + MAX_SECONDS  # a busy machine must not see fewer samples
     for sample in opinfo_samples(op, dtype, MAX_SAMPLES) if dtype is not None else ():
-        if time.process_time() > stop:
-            break
         if sample.kwargs.get("inplace"):
             continue
         rare = rare_variant(op.name, sample)
@@ -103,8 +102,10 @@ def try_to_observe(
     call = Call(sample, parameters)
     for name in ["", *variants]:
         seen = found.setdefault(name, Seen())
-        with contextlib.suppress(*ERRORS):
+        try:
             observe(call, seen)
+        except ERRORS as error:
+            seen.error = failure(error)
 
 
 def probe_method(name: str, found: dict[str, Seen]) -> None:
@@ -128,16 +129,28 @@ def scalar_by_default(name: str) -> set[bool]:
     return set()
 
 
-def rows_of(
-    names: list[str], inplace: list[str], parameters: tuple[str, ...], found: dict[str, Seen]
-) -> Iterator[dict[str, str]]:
-    """The joined line first, then those of the variants that differ from it."""
+class Group(NamedTuple):
+    """What is asked in one go, and the names that its lines are for."""
+
+    names: list[str]
+    inplace: list[str]
+    parameters: tuple[str, ...]
+    members: Sequence[Any] = ()
+    """The OpInfos."""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+def rows_of(group: Group, found: dict[str, Seen]) -> Iterator[Row]:
+    """The joined line first, then that of each variant that ran; none if nothing ran."""
     base: dict[str, str] = {}
     for variant, seen in sorted(found.items()):
-        if not seen.runs:
+        if not seen.runs or (variant and not base):
             continue
         if not variant:
-            seen.scalar = scalar_by_default(names[0])
+            seen.scalar = scalar_by_default(group.name)
         row = seen.row()
         if not variant:
             base = row
@@ -145,16 +158,15 @@ def rows_of(
             row.update(kind_of=base["kind_of"], kinds=base["kinds"])
         if variant not in ("dim", "no_dim", "reduced", "unreduced"):
             row["scalar"] = base["scalar"]
-        if returns_list(names[0]) and row["outputs"] not in ("0", "1", "any"):
+        if returns_list(group.name) and row["outputs"] not in ("0", "1", "any"):
             row["outputs"] = "many"
-        if not variant or any(row[column] != base[column] for column in row):
-            yield {
-                "names": " ".join(names),
-                "inplace": " ".join(inplace),
-                "variant": variant,
-                "parameters": " ".join(parameters),
-                **row,
-            }
+        yield {
+            "names": " ".join(group.names),
+            "inplace": " ".join(group.inplace),
+            "variant": variant,
+            "parameters": " ".join(group.parameters),
+            **row,
+        }
 
 
 _SKIP = (
@@ -165,96 +177,131 @@ _SKIP = (
 )
 """Methods that change the program around the probe or need a device that it does not have."""
 SKIP = frozenset(_SKIP.split())
+WHY_SKIPPED = "it changes the program around the probe, or needs another device"
 
 
-def all_rows() -> Iterator[dict[str, str]]:
-    """Every line of the table, OpInfo's ops first, then the methods that they leave over."""
-    covered: set[str] = set()
-    yield from opinfo_rows(covered)
-    yield from function_rows(covered)
-    yield from method_rows(covered)
-
-
-def opinfo_rows(covered: set[str]) -> Iterator[dict[str, str]]:
+def opinfo_groups() -> list[Group]:
+    """The ops that have OpInfos, each with those of its names that none before it has."""
     from torch.testing._internal.common_methods_invocations import op_db
 
+    covered: set[str] = set()
+    found = []
     groups = itertools.groupby(sorted(op_db, key=lambda op: op.name), key=lambda op: op.name)
     for name, ops in groups:
         members = list(ops)
         shared = set.intersection(*({alias.name for alias in op.aliases} for op in members))
-        names = names_of(name, sorted(shared))
-        names = [n for n in names if n not in covered]
-        if not names or name in SKIP:
+        names = [n for n in names_of(name, sorted(shared)) if n not in covered]
+        if names and name not in SKIP:
+            found.append(Group(names, inplace_names(names), parameters_of(names[0]), members))
+            covered.update(names, found[-1].inplace)
+    return found
+
+
+def part_of(items: Sequence[Any], number: int, parts: int) -> Sequence[Any]:
+    """The items of part ``number``, of so many parts in order."""
+    return items[len(items) * number // parts : len(items) * (number + 1) // parts]
+
+
+def probe_groups(
+    groups: Sequence[Group],
+    ask: Callable[[Group], dict[str, Seen]],
+    tell: Callable[[object], None],
+    skip: Sequence[str],
+) -> Part:
+    """The lines of these groups but for those to skip; `tell` gets each name before it is asked."""
+    part = Part()
+    for group in groups:
+        if group.name in skip:
             continue
-        parameters = parameters_of(names[0])
-        found: dict[str, Seen] = {"": Seen()}
-        if name == "__getitem__":
-            for variant, sample in index_samples():
-                try_to_observe(sample, (), found, [variant])
-            for dtype in KIND_DTYPES:
-                for _, sample in index_samples(dtype):
-                    observe_kind(sample, found[""])
-        else:
-            for op in members:
-                torch.manual_seed(0)
-                probe_opinfo(op, found, parameters)
-            if name in ARGUMENTS:
-                probe_method(name, found)
-        inplace = inplace_names(names)
-        if found[""].runs:
-            covered.update(names, inplace)
-        yield from rows_of(names, inplace, parameters, found)
+        tell(group.name)
+        seed()
+        try:
+            found = ask(group)
+        except Exception as error:  # samples of another torch may do anything
+            found = {"": Seen(error=failure(error))}
+        rows = list(rows_of(group, found))
+        part.rows += rows
+        if not rows:
+            part.reasons.update(dict.fromkeys(group.names, found[""].error or NO_SAMPLE))
+    return part
 
 
-def function_rows(covered: set[str]) -> Iterator[dict[str, str]]:
-    """Functions that OpInfo lacks, or that differ from the function of torch.nn.functional."""
-    for name, samples in itertools.groupby(function_samples(), key=lambda pair: pair[0]):
+def ask_opinfo(group: Group) -> dict[str, Seen]:
+    name = group.members[0].name
+    found: dict[str, Seen] = {"": Seen()}
+    if name == "__getitem__":
+        for variant, sample in index_samples():
+            try_to_observe(sample, (), found, [variant])
+        for dtype in KIND_DTYPES:
+            for _, sample in index_samples(dtype):
+                observe_kind(sample, found[""])
+        return found
+    for op in group.members:
+        seed()
+        probe_opinfo(op, found, group.parameters)
+    if name in ARGUMENTS:
+        probe_method(name, found)
+    return found
+
+
+def function_part(covered: set[str], tell: Callable[[object], None], skip: Sequence[str]) -> Part:
+    """Functions that OpInfo lacks, or that differ from the function of torch.nn.functional.
+
+    Adds their names to those that are covered.
+    """
+    seed()
+    samples: dict[str, list[Sample]] = {}
+    for name, sample in function_samples():
+        samples.setdefault(name, []).append(sample)
+    groups = []
+    for name in samples:
         names = [n for n in names_of(name, []) if n not in covered]
-        if name not in names:
-            continue
-        parameters = parameters_of(name)
-        if name[1:] in METHOD_DIFFERS:
-            parameters = (parameters[1], parameters[0], *parameters[2:])
+        if name in names:
+            parameters = parameters_of(name)
+            if name[1:] in METHOD_DIFFERS:
+                parameters = (parameters[1], parameters[0], *parameters[2:])
+            groups.append(Group(names, inplace_names(names), parameters))
+            covered.update(names)
+
+    def ask(group: Group) -> dict[str, Seen]:
+        name = group.name
         found: dict[str, Seen] = {"": Seen()}
-        for _, sample in samples:
+        for sample in samples[name]:
             variants = [] if name.startswith(".") else variants_of(name, sample)
-            try_to_observe(sample, parameters, found, variants)
+            try_to_observe(sample, group.parameters, found, variants)
             with contextlib.suppress(*ERRORS):
                 observe_kind(sample, found[""])
-        covered.update(names)
-        yield from rows_of(names, inplace_names(names), parameters, found)
+        return found
+
+    return probe_groups(groups, ask, tell, skip)
 
 
-def method_rows(covered: set[str]) -> Iterator[dict[str, str]]:
+def method_part(covered: set[str], tell: Callable[[object], None], skip: Sequence[str]) -> Part:
+    """Methods that neither OpInfo nor a function covers."""
+    groups, reasons = [], {}
     for short in sorted(dir(torch.Tensor)):
         name = "." + short
-        if name in covered or short in SKIP or short.startswith("_"):
+        if name in covered or short.startswith("_"):
             continue
         if not callable(lookup(name)) or inspect.isclass(lookup(name)):
             continue
+        if short in SKIP:
+            reasons[name] = WHY_SKIPPED
+            continue
         names = [n for n in (name, short) if n not in covered and lookup(n) is not None]
         inplace = [n for n in inplace_names(names) if n not in covered]
-        found: dict[str, Seen] = {"": Seen()}
-        probe_method(short, found)
         covered.update(names, inplace)
         if short == "cpu":  # the same call for other devices, which this machine may lack
             names += [".cuda", ".xpu"]
+        groups.append(Group(names, inplace, parameters_of(name)))
+
+    def ask(group: Group) -> dict[str, Seen]:
+        found: dict[str, Seen] = {"": Seen()}
+        probe_method(group.name[1:], found)
+        if group.name == ".cpu":
             found[""].alias |= {"same", "fresh"}
-        yield from rows_of(names, inplace, parameters_of(name), found)
+        return found
 
-
-def main(out: pathlib.Path) -> None:
-    """Write the table of the installed torch to ``out``."""
-    warnings.simplefilter("ignore")
-    started = time.time()
-    rows = list(all_rows())
-    with out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"{len(rows)} lines for torch {torch.__version__} in {time.time() - started:.0f} s")
-
-
-if __name__ == "__main__":
-    default = pathlib.Path(__file__).parent.parent / "autograd" / "ops.csv"
-    main(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default)
+    part = probe_groups(groups, ask, tell, skip)
+    part.reasons.update(reasons)
+    return part

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autolint.progress import Progress
+from autolint.runtime.impossible import INSTALL, Impossible
 from autolint.runtime.outcomes import MODULE, Failure, Machine, Outcome
 from autolint.runtime.packs import Claim, claims, select
 from autolint.runtime.processes import Ended, Task, run_all
@@ -22,15 +23,10 @@ LIMIT = 60.0
 """Seconds after which a fixture is taken to hang."""
 
 _WORKERS = 4
-_INSTALL = "pip install torch"
 _INSTALL_CUDA = (
     "a build with CUDA: pip install --force-reinstall torch (on Linux), "
     "or see https://pytorch.org/get-started/locally"
 )
-
-
-class Impossible(Exception):
-    """Nothing can be verified: one line that says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +79,10 @@ def verify(
 
 def _look() -> Machine:
     if importlib.util.find_spec("torch") is None:
-        raise Impossible(f"torch is not installed; to install it: {_INSTALL}")
+        raise Impossible(f"torch is not installed; to install it: {INSTALL}")
     [(_, ended)] = run_all([Task("look")], LIMIT, 1)
     if not isinstance(ended.value, Machine):
-        raise Impossible(f"torch cannot be used: {ended.reason}; to install it: {_INSTALL}")
+        raise Impossible(f"torch cannot be used: {ended.reason}; to install it: {INSTALL}")
     return ended.value
 
 

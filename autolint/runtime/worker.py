@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 
 from autolint.runtime.cases import run_fixture
+from autolint.runtime.findings import Part
 from autolint.runtime.outcomes import Machine, Outcome
 from autolint.testing import read_fixture
 
@@ -35,3 +36,17 @@ def run(tell: Tell, path: str, device: str) -> tuple[int, list[Outcome]]:
     fixture = read_fixture(path)
     outcomes = run_fixture(fixture, device, started=lambda case: tell((case.name, case.first)))
     return len(fixture.cases), outcomes
+
+
+def probe(tell: Tell, name: str, covered: str, skip: str) -> tuple[str, Part]:
+    """The version of torch and a part of its tables; see `probe_parts.part`. Words are names."""
+    from autolint.runtime import probe_parts
+
+    return str(torch.__version__), probe_parts.part(tell, name, covered.split(), skip.split())
+
+
+def present(tell: Tell, *names: str) -> list[str]:
+    """Those of the names below torch that there are."""
+    from autolint.runtime import probe_parts
+
+    return probe_parts.present(names)

@@ -181,9 +181,13 @@ class Autograd(Recorder):
 
     # ---------------------------------------------------------------- flags
 
-    def set_requires_grad(self, tensor: Tensor, value: Tri) -> None:
+    def set_requires_grad(self, tensor: Tensor, value: Tri, origin: Origin = None) -> None:
         """`requires_grad_()` or an assignment to `.requires_grad`."""
         state = tensor.state
+        source = tensor.source
+        copied = state.cut and source is not None and source.state.leaf is YES  # of no operation
+        if value is YES and state.requires_grad is NO and state.lost is not None and not copied:
+            self.heap.put(vars(state), "marked", origin)
         if tensor.source is not None and not state.cut:
             value = value | tensor.source.state.requires_grad  # a view also has its base's flag
         for member in state.members:

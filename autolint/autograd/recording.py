@@ -21,6 +21,7 @@ from autolint.autograd.values import (
     Grade,
     GradMode,
     Kind,
+    Lost,
     Origin,
     Through,
     Tri,
@@ -70,8 +71,17 @@ class Recorder:
         state = TensorState(MAYBE, MAYBE, kind, None, None, MAYBE, MAYBE, UNKNOWN_GRAD)
         return Tensor(state, Storage(), origin, grade)
 
-    def opaque(self, inputs: Sequence[Tensor | GradHolder], origin: Origin, grade: Grade) -> Tensor:
-        """A tensor that unseen code made from some inputs and that is known to require grad."""
+    def opaque(
+        self,
+        inputs: Sequence[Tensor | GradHolder],
+        origin: Origin,
+        grade: Grade,
+        saves: bool,
+    ) -> Tensor:
+        """A tensor that unseen code made from some inputs and that is known to require grad.
+
+        `saves`: it is one graph, which saved something; else there may be another one each time.
+        """
         edges: list[tuple[Node | GradHolder, Tri]] = []
         for item in inputs:
             if isinstance(item, Tensor):
@@ -79,7 +89,7 @@ class Recorder:
             else:
                 edges.append((item, MAYBE))
         node = Node("a call", tuple(edges), (), origin, self.stamp, opaque=True)
-        node.saved = (Saved(None, Storage(), YES),)
+        node.saved = (Saved(None, Storage(), YES),) if saves else ()
         state = TensorState(YES, NO, Kind.FLOAT, None, node)
         return Tensor(state, Storage(), origin, grade)
 
@@ -146,11 +156,15 @@ class Recorder:
         )
         if self.mode.off:
             state.accumulates = False
+            state.lost = old.lost
             if grad is not NO:
+                state.lost = Lost("off", origin, op)
                 view = self.off_alias(tensor, state, tensor, origin, view=True)
         elif grad is not NO:
             state.leaf = NO if grad is YES else MAYBE
             state.node = Node(op, tuple(graph.edge(tensor)), (), origin, self.stamp)
+        else:
+            state.lost = old.lost
         if old.inference is not YES:
             self.heap.put(vars(old), "views", (*old.views, view))
         return view
@@ -160,6 +174,7 @@ class Recorder:
         old = tensor.state
         state = TensorState(NO, YES, old.kind, old.rank, inference=old.inference)
         state.cut = True
+        state.lost = old.lost if old.requires_grad is NO else Lost("detach", origin)
         reached = through if tensor.through is Through.SELF else tensor.through
         if Through.DATA in (through, tensor.through):
             reached = Through.DATA
@@ -219,7 +234,17 @@ class Recorder:
                 node = self.node(facts, operands, origin)
             state.node = node
             self._save_result(facts, operands, node, tensor, output)
+        else:
+            state.lost = self._lost(facts, operands, origin, unseen)
         return tensor
+
+    def _lost(
+        self, facts: OpFacts, operands: Sequence[Operand], origin: Origin, unseen: bool
+    ) -> Lost | None:
+        """Where the history of a result without any ended: here, or before."""
+        if unseen or any(graph.recorded(tensor) is not NO for _, tensor in operands):
+            return Lost("off" if self.mode.off else "operation", origin, facts.name)
+        return next((t.state.lost for _, t in operands if t.state.lost is not None), None)
 
     def records(
         self,

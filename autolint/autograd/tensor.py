@@ -17,6 +17,7 @@ from autolint.autograd.values import (
     Cell,
     Grade,
     Kind,
+    Lost,
     Origin,
     Through,
     Tri,
@@ -104,7 +105,8 @@ class TensorState(GradHolder):
     is False for a view made under no_grad, whose gradient goes nowhere; `members` are the holders
     that a summary element stands for (the `p` of `for p in model.parameters()`); `owner` is the
     layer that a `.weight` belongs to; `grad_of` are the sets whose `.grad` this is; `memory` is
-    its storage; `buffer` marks an `nn.Buffer`.
+    its storage; `buffer` marks an `nn.Buffer`. `lost` tells where the history of what it was made
+    from ended; `marked` is where it was told to require grad all the same.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class TensorState(GradHolder):
         self.grad_of: tuple[GradHolder, ...] = ()
         self.memory: Storage | None = None
         self.buffer = False
+        self.lost: Lost | None = None
+        self.marked: Origin = None
 
 
 class OffAlias:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 Origin: TypeAlias = Any
 """Where something happened: kept and handed back, never looked into."""
@@ -146,6 +146,16 @@ class Cell:
         return Cell._births
 
 
+class Lost(NamedTuple):
+    """Where a value lost its history: `how` is "off" (not recorded), "detach", "copy" (made anew
+    from numbers) or "operation" (one without derivative, named by `operation`).
+    """
+
+    how: str
+    origin: Origin
+    operation: str = ""
+
+
 class Value:
     """Anything a name can be bound to."""
 
@@ -155,14 +165,20 @@ class Value:
 class Scalar(Value):
     """A Python number, string, None, type …; `known` tells whether `value` is its value.
 
-    `kind` is the kind a tensor made from it would have.
+    `kind` is the kind a tensor made from it would have; `lost`: it was read from a tensor with
+    history.
     """
 
-    __slots__ = ("kind", "known", "value")
+    __slots__ = ("kind", "known", "lost", "value")
 
     def __init__(
-        self, value: object = None, known: bool = False, kind: Kind = Kind.UNKNOWN
+        self,
+        value: object = None,
+        known: bool = False,
+        kind: Kind = Kind.UNKNOWN,
+        lost: Lost | None = None,
     ) -> None:
+        self.lost = lost
         self.value = value
         self.known = known
         self.kind = kind

@@ -95,7 +95,7 @@ def set_requires_grad(
             target_text=site._replace(node=target).text,
         )
     if tensor.state.kind.differentiable is not NO:
-        m.autograd.set_requires_grad(tensor, value)
+        m.autograd.set_requires_grad(tensor, value, site)
 
 
 def rebind_data(

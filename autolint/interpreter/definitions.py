@@ -248,6 +248,7 @@ def _forget_candidates(m: Machine, value: Unknown) -> None:
 
 
 def _as_tensor(m: Machine, value: Unknown, site: object) -> Value:
-    tensor = m.autograd.opaque(behind(value), value.origin or site, Grade.USED)
+    known = value.origin is not None
+    tensor = m.autograd.opaque(behind(value), value.origin or site, Grade.USED, known)
     m.change(value, "refined", tensor)
     return tensor

@@ -12,6 +12,7 @@ from autolint.autograd.values import (
     NO,
     Grade,
     Kind,
+    Lost,
     Qualified,
     Scalar,
     Sequence,
@@ -23,6 +24,7 @@ from autolint.autograd.values import (
 from autolint.interpreter import attribute_writes, casts
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
+from autolint.interpreter.unit import Site
 
 
 def make(m: Machine, facts: FactoryFacts, args: Arguments, node: cst.Call) -> Value:
@@ -47,9 +49,20 @@ def make(m: Machine, facts: FactoryFacts, args: Arguments, node: cst.Call) -> Va
     tensor.state.sized = tensor.state.sized or _has_size(facts, args)
     device = args.keywords.get("device")
     tensor.state.placed = device is not None and not _is_none(device)
+    if facts.name == "tensor":
+        tensor.state.lost = _lost(first, site)
     if asked is not None and grad is not NO:
         attribute_writes.set_requires_grad(m, tensor, grad, "keyword", site, node)
     return tensor
+
+
+def _lost(data: Value | None, site: Site) -> Lost | None:
+    """Where the history of the data ended that a tensor is made from."""
+    if isinstance(data, Scalar):
+        return data.lost
+    if isinstance(data, Tensor):
+        return Lost("copy", site) if data.state.requires_grad is not NO else data.state.lost
+    return None
 
 
 def _wrapped(

@@ -14,6 +14,7 @@ from autolint.autograd.values import (
     NONE,
     YES,
     Kind,
+    Lost,
     Scalar,
     Sequence,
     Through,
@@ -142,7 +143,9 @@ def _numpy(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value
 
 
 def _item(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
-    return Scalar(kind=tensor.state.kind)
+    history = tensor.state.requires_grad is not NO
+    lost = Lost("copy", m.site(node)) if history else tensor.state.lost
+    return Scalar(kind=tensor.state.kind, lost=lost)
 
 
 def _tolist(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:

@@ -7,7 +7,7 @@ import libcst as cst
 from autolint.autograd import graph, layers
 from autolint.autograd.graph import Node, Saved
 from autolint.autograd.objects import Module, Parameters
-from autolint.autograd.tensor import GradHolder, Storage, Tensor
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -81,7 +81,8 @@ def _run(
         history=before[0] if len(values) == 1 else MAYBE,
         stale=_stale(found),
         freed=met(m, found),
-        reached=tuple(found.reached.items()) if found.opaque is NO and fills else None,
+        lost=losses[0].state.lost if len(losses) == 1 else None,
+        marked=_marked(found),
     )
     if fills:
         m.heap.put(m.facts, "backwards", (*m.facts.get("backwards", ()), (m.loop_key(), site)))
@@ -93,6 +94,26 @@ def _run(
         graph.reach(m.heap, holder, sure, site)
         m.change(holder, "filled", moment)
     free(m.heap, found, keep, site)
+
+
+_SCALING = frozenset({"sum", "mean", "mul", "div", "view", "reshape", "squeeze", "neg"})
+"""Operations that make nothing new of a loss: its scale and its shape."""
+
+
+def _marked(found: Walk) -> TensorState | None:
+    """The leaf that is all a backward reaches, if it was computed and then marked as requiring
+    grad, and nothing was computed from it.
+    """
+    if len(found.reached) != 1:
+        return None
+    [(holder, sure)] = found.reached.items()
+    if sure is not YES or not isinstance(holder, TensorState) or holder.marked is None:
+        return None
+    # Scaling by a number saves nothing; a product of tensors does.
+    plain = all(
+        node.operation.lstrip(".") in _SCALING and not node.saved for node, _ in found.nodes
+    )
+    return holder if plain else None
 
 
 def _loss_text(site: Site, given: bool) -> str:
@@ -167,10 +188,9 @@ def _as_loss(m: Machine, value: Value, site: Site) -> Tensor | None:
         return found
     if isinstance(found, Unknown):
         inputs = behind(found)
-        opaque = m.autograd.opaque(inputs, found.origin or site, Grade.USED)
-        if found.origin is None and isinstance(opaque.state.node, Node):
-            # A part of an object that is not known: the same name, another graph each time.
-            opaque.state.node.saved = ()
+        # A part of an object that is not known may be another tensor each time.
+        known = found.origin is not None
+        opaque = m.autograd.opaque(inputs, found.origin or site, Grade.USED, known)
         m.change(found, "refined", opaque)
         return opaque
     return None

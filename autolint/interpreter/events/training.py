@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from autolint.autograd.graph import Saved
 from autolint.autograd.objects import Optimizer
-from autolint.autograd.tensor import GradHolder, Tensor
-from autolint.autograd.values import Through, Tri, Value, Word
+from autolint.autograd.tensor import GradHolder, Tensor, TensorState
+from autolint.autograd.values import Lost, Through, Tri, Value, Word
 from autolint.interpreter.events.base import Event, Moment
 from autolint.interpreter.events.memory import DataRebind, InPlaceWrite
 from autolint.interpreter.unit import Site
@@ -79,8 +79,8 @@ class Backward(Event):
     `loss` is the tensor it starts from, `loss_text` as it is written, `history` whether it requires
     grad; `stale` are saved
     values changed since they were saved, for sure; `freed` the nodes met whose saved values an
-    earlier backward freed, for sure. `reached` are the leaves whose `.grad` it fills, None where
-    some of the graph was not seen.
+    earlier backward freed, for sure. `lost` is where the history of the loss
+    ended, `marked` the leaf that is all it reaches: a result that was told to require grad.
     """
 
     triggers = frozenset({"backward"})
@@ -90,7 +90,8 @@ class Backward(Event):
     history: Tri
     stale: tuple[StaleSaved, ...]
     freed: tuple[FreedNode, ...]
-    reached: tuple[tuple[GradHolder, Tri], ...] | None
+    lost: Lost | None
+    marked: TensorState | None
 
 
 @dataclass(frozen=True, slots=True)

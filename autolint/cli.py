@@ -75,7 +75,7 @@ def main(args: Sequence[str] | None = None) -> None:
 @click.group(
     cls=_CheckByDefault,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[check] [OPTIONS] [PATH]... | explain [CODE] | verify [CODE]...",
+    subcommand_metavar="[check] [OPTIONS] [PATH]... | explain [CODE] | verify [CODE]... | server",
 )
 @click.version_option(autolint.__version__, message="autolint %(version)s")
 def cli() -> None:
@@ -183,6 +183,24 @@ def explain(code: str | None) -> None:
 
     for line in rule_tables.text(entries):
         click.echo(line)
+
+
+@cli.command()
+def server() -> None:
+    """Serve an editor over standard input and output (Language Server Protocol)."""
+    try:
+        from autolint.server import make
+    except ImportError as error:
+        raise _Failure(
+            f"the server needs {error.name}; install it with: pip install 'autolint[server]'"
+        ) from error
+    from autolint.registry import RegistryError
+
+    try:
+        running = make()
+    except RegistryError as error:
+        raise _Failure(str(error)) from error
+    running.start_io()
 
 
 @cli.command()

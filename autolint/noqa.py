@@ -21,7 +21,7 @@ def suppressed(source: Source, findings: Iterable[Diagnostic]) -> Source | None:
     None where a comment would not be one: behind a statement whose line goes on with a string.
     """
     tree = parse(source.text)
-    after = source.with_original(edited(source, list(_comments(source, tree, findings))))
+    after = source.with_original(edited(source, list(comments(source, tree, findings))))
     try:
         same = ast.dump(parse(after.text)) == ast.dump(tree)
     except Unparsable:
@@ -29,7 +29,7 @@ def suppressed(source: Source, findings: Iterable[Diagnostic]) -> Source | None:
     return after if same else None
 
 
-def _comments(
+def comments(
     source: Source, tree: ast.Module, findings: Iterable[Diagnostic]
 ) -> Iterator[TextEdit]:
     """Insertions, one for each statement.

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from autolint import fix, noqa
-from autolint.config import Config
 from autolint.diagnostic import Diagnostic, Outcome, Problem
 from autolint.engine import Engine, FileResult
-from autolint.files import File, Patterns
+from autolint.files import File
 from autolint.interpreter.project import Project
 from autolint.notebook import Notebook
 from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Registry
 from autolint.selection import Selection
+from autolint.selections import Selections
 from autolint.source import Source, read_text
 
 _STACK_SIZES = (512 << 20, 128 << 20, 32 << 20)
@@ -50,12 +50,10 @@ class Runner:
         self, registry: Registry, fixing: Fixing = Fixing.NONE, write: bool = True
     ) -> None:
         """`write` False leaves fixed texts in the outcome only."""
-        self._registry = registry
         self._engine = Engine(registry, Project(read_text))
         self._fixing = fixing
         self._write = write
-        self._selections: dict[tuple[Config, tuple[str, ...]], Selection] = {}
-        self._per_file: dict[Config, list[tuple[Patterns, tuple[str, ...]]]] = {}
+        self._selections = Selections(registry)
         self.outcome = Outcome()
 
     def run(self, files: Sequence[File], progress: Progress | None = None) -> Outcome:
@@ -103,7 +101,7 @@ class Runner:
         return len(raw)
 
     def _check(self, file: File, raw: bytes) -> None:
-        selection = self._selection(file)
+        selection = self._selections.of(file)
         result = self._engine.check(file.path, raw, selection)
         if self._fixing is not Fixing.NONE and result.source is not None:
             change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
@@ -192,24 +190,6 @@ class Runner:
         if found.fix is None or not selection.shows(found.code, found.severity):
             return False
         return found.fix.safe or self._fixing is Fixing.ALL
-
-    def _selection(self, file: File) -> Selection:
-        config = file.config
-        if config not in self._per_file:
-            self._per_file[config] = [
-                (Patterns(config.root, [each.pattern]), each.ignore)
-                for each in config.per_file_ignores
-            ]
-        ignored = tuple(
-            selector
-            for patterns, selectors in self._per_file[config]
-            if patterns.verdict(file.path, folder=False)
-            for selector in selectors
-        )
-        key = (config, ignored)
-        if key not in self._selections:
-            self._selections[key] = Selection(self._registry, config, ignored)
-        return self._selections[key]
 
 
 def _key(found: Diagnostic) -> tuple[str, ...]:

@@ -11,7 +11,10 @@ from autolint.interpreter.events import (
     Backward,
     DataRebind,
     Event,
+    GradRead,
     InPlaceWrite,
+    LeafLost,
+    LeafRebound,
     LeafWritten,
     ModuleBuilt,
     OffAliasUsed,
@@ -39,7 +42,10 @@ def test_every_event_is_tested_here() -> None:
     tested = {
         Backward,
         DataRebind,
+        GradRead,
         InPlaceWrite,
+        LeafLost,
+        LeafRebound,
         LeafWritten,
         ModuleBuilt,
         OffAliasUsed,
@@ -60,6 +66,8 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "with torch.no_grad():\n    v = w.view(2)\n"
         "w.data.mul_(2)\nw.data = torch.zeros(2)\n(v * w).sum().backward()\noptimizer.step()\n"
         "reveal(w)\nw.add_(1)\ny = w.exp()\ny += 1\n"
+        "w.grad = None\nw.grad.zero_()\nw = w * 2\n"
+        "torch.optim.SGD([w, torch.ones(2, requires_grad=True).double()])\n"
         "class M(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
         "M()\n"

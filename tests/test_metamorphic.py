@@ -15,6 +15,9 @@ from .metamorphic import REWRITES, changed_cases
 from .places import RULES, named
 from .test_fixtures import TORCH
 
+CURES = {("split assignment", "leaf_lost")}
+"""Rewrites that take the fault away: here, the leaf gets the name that it lacked."""
+
 each_rewrite = pytest.mark.parametrize("rewrite", REWRITES)
 each_rule = pytest.mark.parametrize("path", RULES, ids=named)
 
@@ -37,6 +40,8 @@ def rewritten(path: Path, rewrite: str) -> Fixture:
 @each_rewrite
 @each_rule
 def test_findings_stay_on_their_statements(path: Path, rewrite: str) -> None:
+    if (rewrite, path.stem) in CURES:
+        return
     fixture = rewritten(path, rewrite)
     # Messages may name variables, which some rewrites rename: codes and places are compared.
     claims = [

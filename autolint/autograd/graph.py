@@ -63,8 +63,8 @@ class Node(Cell):
     """One recorded operation.
 
     `inputs` are the nodes and leaves it came from, each with how sure the edge is; `freed` says
-    whether a backward freed what it saved, `freed_at` which one did. An `opaque` node stands for
-    code that was not seen.
+    whether a backward freed what it saved, `freed_at` which one did, `passed_at` which one that
+    fills `.grad` went through it for sure. An `opaque` node stands for code that was not seen.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Node(Cell):
         self.freed = NO
         self.freed_at: Origin = None
         self.retained: GradHolder | None = None
+        self.passed_at: Origin = None
         self.claims: tuple[Any, ...] = ()
 
 

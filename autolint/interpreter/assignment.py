@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd.objects import Parameters
+from autolint.autograd.objects import Instance, Parameters
 from autolint.autograd.ops import operator
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -20,8 +20,9 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import (
     attribute_writes,
-    attributes,
     expressions,
+    gradient_reads,
+    leaf_loss,
     names,
     operators,
     subscripts,
@@ -75,11 +76,15 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         found = resolve(value)
         if isinstance(found, Tensor) and found.off is not None and not found.off.name:
             found.off.name = target.value
+        leaf_loss.rebound(m, m.frame.names.get(target.value), found, m.site(target))
         names.bind(m, target.value, value)
     elif isinstance(target, cst.Attribute):
         receiver = expressions.evaluate(m, target.value)
         if source is not None and target.attr.value not in ("data", "grad"):
             value = renamed(m, source, value, m.site(target))
+        if isinstance(owner := resolve(receiver), Instance):
+            old = owner.attributes.get(target.attr.value)
+            leaf_loss.kept(m, old, value, m.site(target))
         attribute_writes.put(m, receiver, target.attr.value, value, target, source)
     elif isinstance(target, cst.Subscript):
         receiver = resolve(expressions.evaluate(m, target.value))
@@ -94,7 +99,7 @@ def _keep(m: Machine, value: Value) -> None:
     """Note that a tensor's memory got a name of its own: it may be put back later."""
     found = resolve(value)
     if isinstance(found, Tensor) and found.through in (Through.DATA, Through.DETACH):
-        for holder in attributes.holders_behind(found.base):
+        for holder in gradient_reads.holders_behind(found.base):
             m.change(holder, "kept", True)
     elif isinstance(found, Sequence):
         for item in (*(found.items or ()), *(() if found.rest is None else (found.rest,))):
@@ -114,7 +119,7 @@ def _unpack(
             if isinstance(element.value, cst.Attribute) and element.value.attr.value == "data":
                 owner = resolve(expressions.evaluate(m, element.value.value))
                 if isinstance(owner, Tensor):
-                    for holder in attributes.holders_behind(owner):
+                    for holder in gradient_reads.holders_behind(owner):
                         m.change(holder, "kept", True)
     starred = next(
         (i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None
@@ -214,6 +219,7 @@ def run_aug_assign(m: Machine, node: cst.AugAssign) -> bool:
     value = expressions.evaluate(m, node.value)
     symbol = _AUGMENTED[type(node.operator)]
     site = m.site(node)
+    gradient_reads.used_all(m, [old, value], node)
     if isinstance(old, Tensor) and old.tensor is not NO:
         if old.state.grad_of:
             writes.touch_gradient(m, old)

@@ -19,8 +19,8 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import (
-    attributes,
     classes,
+    gradient_reads,
     writes,
 )
 from autolint.interpreter.events import DataRebind, RequiresGradSet
@@ -69,7 +69,7 @@ def _put_on_tensor(
 
 def put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
     """`p.grad = None` clears; any other gradient put there by hand is unknown."""
-    holders = attributes.holders_behind(tensor)
+    holders = gradient_reads.holders_behind(tensor)
     given = resolve(value)
     if isinstance(given, Scalar) and given.known and given.value is None:
         writes.clear(m, holders, site)
@@ -135,7 +135,7 @@ def _ties(tensor: Tensor, base: Tensor) -> bool:
         return False
     if writes.parameter(base) is NO or tensor.state.requires_grad is NO:
         return False
-    mine, theirs = attributes.holders_behind(tensor), attributes.holders_behind(base)
+    mine, theirs = gradient_reads.holders_behind(tensor), gradient_reads.holders_behind(base)
     if set(mine) & set(theirs):
         return False
     if any(holder.kept for holder in mine):
@@ -147,6 +147,6 @@ def delete(m: Machine, receiver: Value, name: str, site: Site) -> None:
     """`del receiver.name`."""
     receiver = resolve(receiver)
     if isinstance(receiver, Tensor) and name == "grad":
-        writes.clear(m, attributes.holders_behind(receiver), site)
+        writes.clear(m, gradient_reads.holders_behind(receiver), site)
     if isinstance(receiver, Instance):
         m.heap.drop(receiver.attributes, name)

@@ -6,10 +6,9 @@ import libcst as cst
 
 from autolint.autograd import ops
 from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
-from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor, TensorState
+from autolint.autograd.tensor import Array, GradHolder, Tensor
 from autolint.autograd.values import (
     MAYBE,
-    NO,
     UNKNOWN_GRAD,
     YES,
     Kind,
@@ -27,6 +26,7 @@ from autolint.interpreter import (
     alias_use,
     classes,
     following,
+    gradient_reads,
     modules,
     names,
     subscripts,
@@ -42,7 +42,6 @@ from autolint.interpreter.objects import (
     MethodOf,
     SuperValue,
 )
-from autolint.interpreter.unit import Site
 
 
 def get(m: Machine, receiver: Value, name: str, node: cst.CSTNode) -> Value:
@@ -73,6 +72,7 @@ def get(m: Machine, receiver: Value, name: str, node: cst.CSTNode) -> Value:
     if isinstance(receiver, (Sequence, Mapping)):
         return _container_attribute(m, receiver, name)
     if isinstance(receiver, Scalar):
+        gradient_reads.used(m, receiver, "attribute", node)
         return MethodOf(receiver, name)
     if isinstance(receiver, (Array, Scheduler, GradScaler, Parameters)):
         return MethodOf(receiver, name)
@@ -91,7 +91,7 @@ def tensor_attribute(m: Machine, tensor: Tensor, name: str, node: cst.CSTNode) -
     if name == "data":
         return m.autograd.detached(tensor, Through.DATA, site)
     if name == "grad":
-        return gradient(m, tensor, site)
+        return gradient_reads.read(m, tensor, site)
     if name in ("requires_grad", "is_leaf"):
         if name == "requires_grad":
             used = alias_use.off_alias_used(m, tensor, "requires_grad", site)
@@ -120,29 +120,6 @@ def _truth(known: Tri) -> Scalar:
     if known is MAYBE:
         return Scalar(kind=Kind.BOOL)
     return Scalar(known is YES, known=True, kind=Kind.BOOL)
-
-
-def gradient(m: Machine, tensor: Tensor, site: Site) -> Value:
-    """`tensor.grad`: None before the first backward, else a tensor that stands for the gradient."""
-    state = tensor.state
-    holders = holders_behind(tensor)
-    for holder in holders:
-        m.change(holder, "read", True)
-    leaf = state.leaf & state.requires_grad
-    if leaf is NO and state.retains_grad is NO:
-        return Scalar(None, known=True) if state.requires_grad is NO else Unknown("grad")
-    absent = holders[0].absent if holders else MAYBE
-    for holder in holders:
-        absent = Tri.join(absent, holder.absent)
-    if absent is YES and leaf is YES:
-        return Scalar(None, known=True)
-    result = TensorState(NO, YES, state.kind, state.rank)
-    result.grad_of = holders
-    owned = leaf is YES or state.retains_grad is YES
-    sure = YES if absent is NO and owned else MAYBE
-    if not state.accumulates:
-        sure = MAYBE
-    return Tensor(result, Storage(), site, tensor.grade, tensor=sure)
 
 
 def instance_attribute(m: Machine, receiver: Instance, name: str, node: cst.CSTNode) -> Value:
@@ -194,9 +171,3 @@ def _container_attribute(m: Machine, receiver: Sequence | Mapping, name: str) ->
     if isinstance(receiver, Mapping) and name in receiver.items:
         return receiver.items[name]
     return MethodOf(receiver, name)
-
-
-def holders_behind(tensor: Tensor) -> tuple[GradHolder, ...]:
-    """The parameter sets that a tensor stands for: itself, its layer, or all of a summary."""
-    state = tensor.state
-    return state.members or ((state,) if state.owner is None else (state.owner,))

@@ -23,7 +23,9 @@ from autolint.interpreter import (
     expressions,
     following,
     functions,
+    gradient_reads,
     layer_calls,
+    leaf_loss,
     methods,
     modules,
     names,
@@ -124,7 +126,10 @@ def _decorated(manager: Manager, args: Arguments) -> Value:
 def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: cst.Call) -> Value:
     """`receiver.name(...)`."""
     if isinstance(receiver, Tensor):
-        return methods.call(m, receiver, name, args, node)
+        gradient_reads.used_all(m, args.positional, node)
+        placed = receiver.state.placed
+        result = methods.call(m, receiver, name, args, node)
+        return leaf_loss.moved(m, receiver, name, args, placed, result, node)
     if isinstance(receiver, Instance):
         return _instance_method(m, receiver, name, args, node)
     if isinstance(receiver, Unknown):
@@ -142,6 +147,7 @@ def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: c
     if isinstance(receiver, Qualified):
         return outside.call_qualified(m, f"{receiver.name}.{name}", args, node)
     if isinstance(receiver, (Scalar, Scheduler)):
+        gradient_reads.used(m, receiver, "attribute", node)
         return Scalar() if isinstance(receiver, Scalar) else m.unknown()
     return unseen.unknown_call(m, receiver, args, node)
 

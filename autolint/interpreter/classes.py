@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import following, unseen
+from autolint.interpreter import following, leaf_loss, unseen
 from autolint.interpreter.behind import behind
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import ModuleBuilt, StoredTensor
@@ -203,6 +203,7 @@ def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -
     found = resolve(value)
     if isinstance(found, Tensor) and found.state.buffer:
         m.heap.put(receiver.registered, name, site)
+    leaf_loss.stored(m, receiver, value, site)
     if isinstance(found, Tensor):
         known = receiver.stores.get(name)
         count = 1 if known is None else known.assignments + 1

@@ -10,6 +10,7 @@ from autolint.autograd.values import (
     Mapping,
     Scalar,
     Sequence,
+    Tri,
     Value,
     resolve,
 )
@@ -18,7 +19,7 @@ from autolint.interpreter import (
     assignment,
     expressions,
 )
-from autolint.interpreter.events import LoopMark
+from autolint.interpreter.events import Guard, LoopMark
 from autolint.interpreter.iteration import items_of, iterations
 from autolint.interpreter.machine import MAX_LOOP_DEPTH, Machine
 
@@ -63,8 +64,8 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
         m.autograd.stamp = m.stamp()
         m.step()
         assignment.assign(m, comp.target, item, None)
-        for test in comp.ifs:
-            expressions.evaluate(m, test.test)
+        if not _kept(m, comp):
+            continue
         if comp.inner_for_in is not None:
             fixed = _run_comp(m, comp.inner_for_in, element) and fixed
         else:
@@ -78,6 +79,17 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
         else:
             m.heap.drop(m.frame.names, name)
     return fixed
+
+
+def _kept(m: Machine, comp: cst.CompFor) -> bool:
+    """Whether an item may pass the tests, which guard what is made of it from here on."""
+    for test in comp.ifs:
+        known = expressions.truth(m, test.test, expressions.evaluate(m, test.test))
+        if known is Tri.NO:
+            return False
+        if known is Tri.MAYBE:
+            m.guards = (*m.guards, Guard(m.site(test.test), True))
+    return True
 
 
 def _bound_by(target: cst.BaseExpression) -> list[str]:

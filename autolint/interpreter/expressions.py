@@ -27,6 +27,7 @@ from autolint.interpreter import (
     calls,
     comprehensions,
     definitions,
+    gradient_reads,
     literals,
     logic,
     names,
@@ -78,6 +79,7 @@ def _attribute(m: Machine, node: cst.Attribute) -> Value:
 
 def _subscript(m: Machine, node: cst.Subscript) -> Value:
     receiver = resolve(evaluate(m, node.value))
+    gradient_reads.used(m, receiver, "operand", node)
     return subscripts.subscript(m, receiver, node)
 
 
@@ -155,6 +157,7 @@ def _unary(m: Machine, node: cst.UnaryOperation) -> Value:
         if known is Tri.MAYBE:
             return Scalar(kind=Kind.BOOL)
         return literals.FALSE if known is Tri.YES else literals.TRUE
+    gradient_reads.used(m, value, "operand", node)
     if isinstance(value, Scalar):
         if operator is cst.Minus and value.known and isinstance(value.value, (int, float)):
             return Scalar(-value.value, known=True, kind=value.kind)

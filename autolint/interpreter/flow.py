@@ -15,6 +15,7 @@ from autolint.interpreter import (
     branches,
     definitions,
     expressions,
+    gradient_reads,
     loops,
     names,
 )
@@ -67,6 +68,7 @@ def _return(m: Machine, node: cst.Return) -> bool:
     if node.value is not None:
         value = expressions.evaluate(m, node.value)
         value = assignment.renamed(m, node.value, value, m.site(node))
+        gradient_reads.used(m, value, "return", node)
     leave(m.frame, m, value)
     return False
 

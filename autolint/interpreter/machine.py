@@ -123,6 +123,7 @@ class Frame:
 class Machine:
     """One file being executed symbolically.
 
+    `born` is the age of the youngest cell when the present root began.
     `shallow`: a constructor is run for the tensors it keeps; the parts that get none are not built.
     """
 
@@ -145,6 +146,7 @@ class Machine:
         self.depth = 0
         self.steps = 0
         self.muted = 0
+        self.born = 0
         self.shallow = False
         self.loops: tuple[LoopMark, ...] = ()
         self.loop_births: list[int] = []

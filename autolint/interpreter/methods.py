@@ -72,6 +72,8 @@ def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call)
     if name in _NUMBERS:
         return Scalar(kind=_NUMBERS[name])
     if name in _NO_RESULT:
+        if name != "record_stream":  # A hook may keep the gradient.
+            m.change(tensor.state, "retains_grad", tensor.state.retains_grad | MAYBE)
         return Unknown()
     made = factory_method(name)
     if made is not None:

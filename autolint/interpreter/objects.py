@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import GradMode, Value
+from autolint.autograd.values import GradMode, Scalar, Value
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
-from autolint.interpreter.unit import Unit
+from autolint.interpreter.unit import Site, Unit
 
 if TYPE_CHECKING:
     from autolint.interpreter.machine import Frame
@@ -83,6 +83,18 @@ class MethodOf(Value):
 
     receiver: Value
     name: str
+
+
+class NoGradient(Scalar):
+    """The None that a read of `.grad` gave: of which tensor, where, and whether surely so."""
+
+    __slots__ = ("certain", "read", "tensor")
+
+    def __init__(self, tensor: Tensor, read: Site, certain: bool) -> None:
+        super().__init__(None, known=True)
+        self.tensor = tensor
+        self.read = read
+        self.certain = certain
 
 
 @dataclass(eq=False, slots=True)

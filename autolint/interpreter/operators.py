@@ -6,15 +6,18 @@ import libcst as cst
 
 from autolint.autograd import ops
 from autolint.autograd.objects import Parameters
+from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Kind, Scalar, Sequence, Value, resolve
-from autolint.interpreter import tensors
+from autolint.interpreter import gradient_reads, leaf_loss, tensors
 from autolint.interpreter.machine import Machine
+from autolint.interpreter.unit import Site
 
 
 def binary(m: Machine, symbol: str, left: Value, right: Value, node: cst.CSTNode) -> Value:
     """`left symbol right`."""
     left, right = resolve(left), resolve(right)
+    gradient_reads.used_all(m, [left, right], node)
     if not isinstance(left, Tensor) and not isinstance(right, Tensor):
         return _no_tensor(m, symbol, left, right, node)
     site = m.site(node)
@@ -33,6 +36,17 @@ def binary(m: Machine, symbol: str, left: Value, right: Value, node: cst.CSTNode
         return tensors.operate(
             m, facts, values, site, rank=tensors.matmul_rank(left, right), ranked=True
         )
+    if isinstance(node, cst.BinaryOperation):
+        parts = ((left, node.left), (right, node.right))
+        made = [(value, part) for value, part in parts if isinstance(value, Tensor)]
+        return leaf_loss.operated(m, made, _computed(m, symbol, facts, values, site), node)
+    return _computed(m, symbol, facts, values, site)
+
+
+def _computed(
+    m: Machine, symbol: str, facts: OpFacts, values: list[tuple[int, Value]], site: Site
+) -> Value:
+    """The result of an operator on tensors, elementwise."""
     kind = tensors.promoted(values) if symbol == "/" else None
     if kind in (Kind.INT, Kind.BOOL):
         kind = Kind.FLOAT  # the method can be asked to round, the operator divides truly

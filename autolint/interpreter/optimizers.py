@@ -20,7 +20,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, following, writes
+from autolint.interpreter import calls, classes, following, leaf_loss, writes
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState
 from autolint.interpreter.iteration import holders_of, memory
@@ -35,6 +35,7 @@ def build(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     holders: tuple[GradHolder, ...] = ()
     complete = False
     if params is not None:
+        leaf_loss.optimised(m, params, site)
         holders, complete = _parameter_sets(m, params)
     return m.saw(Optimizer(holders, complete and bool(holders), site, name=name))
 

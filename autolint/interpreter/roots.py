@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from autolint.autograd.objects import Instance
-from autolint.autograd.values import GradMode, Tri, Value
+from autolint.autograd.values import Cell, GradMode, Tri, Value
 from autolint.interpreter import classes, flow, following, functions
 from autolint.interpreter.events import Event
 from autolint.interpreter.index import FileIndex
@@ -80,6 +80,7 @@ class _Runner:
         m.steps = 0
         m.depth = 0
         m.muted = 0
+        m.born = Cell.clock()
         m.loops, m.guards = (), ()
         m.loop_births = []
         m.autograd.stamp = ()

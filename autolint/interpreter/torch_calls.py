@@ -14,6 +14,7 @@ from autolint.interpreter import (
     calls,
     factory_calls,
     functions,
+    gradient_reads,
     methods,
     modules,
     op_calls,
@@ -64,6 +65,7 @@ def call_torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
             return methods.call(m, receiver, name.rpartition(".")[2], rest, node)
     op = ops.function(name)
     if op is not None:
+        gradient_reads.used_all(m, args.positional, node)
         return _op(m, name, op, args, node)
     if library.returns_no_tensor(name):
         return Scalar()

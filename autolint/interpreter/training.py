@@ -72,6 +72,8 @@ def _run(
         if sure is YES:
             for claim in node.claims:
                 m.tell(claim)
+            if fills:
+                m.change(node, "passed_at", site)
     reached = _resolved_reach(m, found) if fills else {}
     m.emit(
         Backward,

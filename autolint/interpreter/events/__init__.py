@@ -8,7 +8,14 @@ function that it calls.
 """
 
 from autolint.interpreter.events.base import Event, Guard, LoopMark, Moment, Scope
-from autolint.interpreter.events.leaves import OffAliasUsed, RequiresGradSet, Revealed
+from autolint.interpreter.events.leaves import (
+    GradRead,
+    LeafLost,
+    LeafRebound,
+    OffAliasUsed,
+    RequiresGradSet,
+    Revealed,
+)
 from autolint.interpreter.events.memory import (
     DataRebind,
     InPlaceWrite,
@@ -35,8 +42,11 @@ __all__ = [
     "DataRebind",
     "Event",
     "FreedNode",
+    "GradRead",
     "Guard",
     "InPlaceWrite",
+    "LeafLost",
+    "LeafRebound",
     "LeafWritten",
     "LoopMark",
     "ModuleBuilt",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from autolint.autograd.values import GradMode
+from autolint.autograd.values import Cell, GradMode
 from autolint.interpreter.unit import Site
 
 
@@ -20,10 +20,14 @@ class LoopMark:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A test that holds (or not) where the event is, inside the innermost loop."""
+    """A test that holds (or not) where the event is, inside the innermost loop.
+
+    `since` tells what is older than the test: cells that were born up to then.
+    """
 
     test: Site
     holds: bool
+    since: int = field(default_factory=Cell.clock, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

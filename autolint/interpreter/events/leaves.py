@@ -18,6 +18,9 @@ WHOLE_NUMBERS = frozenset(
 )
 """Names of what makes tensors of integers or booleans."""
 
+OPTIMIZERS = frozenset({"optim", "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS", "RAdam"})
+"""Names of what builds an optimizer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Revealed(Event):
@@ -45,6 +48,69 @@ class RequiresGradSet(Event):
     how: str
     value: Tri
     made: Site | None
+    target_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GradRead(Event):
+    """A `.grad` that is None for sure was read, and is used as if it were a gradient.
+
+    Tests for None are no use. `leaf` and `retains_grad` are the tensor's; `passed_at` is the
+    backward that went through a computed tensor, `cleared_at` where a gradient was last set to
+    None. `use` is "attribute" (or method), "operand" or "return", at `used`; the event's site is
+    the read itself. `tested`: in a loop, it stands under a test which
+    may keep the first iteration out.
+    """
+
+    triggers = frozenset({"grad"})
+    company = frozenset({"backward", "zero_grad"})
+
+    tensor: Tensor
+    leaf: Tri
+    retains_grad: Tri
+    passed_at: Site | None
+    cleared_at: Site | None
+    use: str
+    used: Site
+    tested: bool
+    target_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafLost(Event):
+    """A result that took the place of a leaf, in the expression that made it, is used as that leaf.
+
+    `leaf` is what was lost at `lost_at`; `device`: only where the program runs on another device
+    than the tensor was made on. `use` is "grad" (its `.grad` is read), "optimizer" (it is to be
+    optimised) or "parameter" (it was an `nn.Parameter` and is set on a module).
+    """
+
+    triggers = frozenset({"requires_grad", "requires_grad_", "Parameter"})
+    company = frozenset({"grad", "to", "cuda", "double", "half", "bfloat16"}) | OPTIMIZERS
+
+    tensor: Tensor
+    leaf: Tensor
+    lost_at: Site
+    device: bool
+    use: str
+    target_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRebound(Event):
+    """The name of a leaf was given to a result that was computed from it.
+
+    The event's site is the name there. `by_gradient`: the leaf's gradient had been read since the
+    last backward. `used` is where the program misses the leaf later, by its
+    `.grad` or as what an optimizer may take; None where the name is an
+    attribute, which outlives the code.
+    """
+
+    triggers = frozenset({"grad"})
+
+    leaf: Tensor
+    by_gradient: bool
+    used: Site | None
     target_text: str
 
 

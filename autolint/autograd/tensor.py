@@ -106,8 +106,8 @@ class TensorState(GradHolder):
     that a summary element stands for (the `p` of `for p in model.parameters()`); `owner` is the
     layer that a `.weight` belongs to; `grad_of` are the sets whose `.grad` this is; `memory` is
     its storage; `buffer` marks an `nn.Buffer`. `lost` tells where the history of what it was made
-    from ended; `marked` is where it was told to require grad all the same. `lost_leaf` and `rebound_from`
-    tell of a leaf whose place or name this tensor took.
+    from ended; `marked` is where it was told to require grad all the same. `lost_leaf` and
+    `rebound_from` tell of a leaf whose place or name this tensor took.
     """
 
     def __init__(

@@ -28,6 +28,7 @@ from autolint.interpreter.events import (
     DataRebind,
     Event,
     FreedNode,
+    GradientClipped,
     GradRead,
     Guard,
     InPlaceWrite,
@@ -45,7 +46,7 @@ from autolint.interpreter.events import (
     SourceUsed,
     StoredTensor,
 )
-from autolint.interpreter.layout import adjacent, line_of, periodic
+from autolint.interpreter.layout import adjacent, line_of, periodic, same_block
 from autolint.interpreter.unit import Site
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "GradMode",
     "GradRead",
     "Grade",
+    "GradientClipped",
     "Guard",
     "InPlaceWrite",
     "Kind",
@@ -90,6 +92,7 @@ __all__ = [
     "line_of",
     "periodic",
     "resolve",
+    "same_block",
 ]
 
 

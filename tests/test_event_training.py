@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autolint.autograd.describe import describe
-from autolint.autograd.values import YES, Word
+from autolint.autograd.values import MAYBE, NO, YES, Word
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import (
+    GradientClipped,
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
@@ -107,6 +108,45 @@ def test_at_the_entry_of_a_method_nothing_is_known_of_gradients() -> None:
 def test_no_step() -> None:
     program = "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\ns.step()\nenv.step(3)"
     assert run(SGD + program).of(OptimizerStep) == []
+
+
+# ---------------------------------------------------------------------- clips and scalers
+
+CLIP = "torch.nn.utils.clip_grad_norm_([w], {})\n"
+SCALER = "scaler = torch.amp.GradScaler()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "word", "limit", "unlimited"),
+    [
+        ("", Word.NONE, "1.0", False),
+        (LOSS, Word.FRESH, "1.0", False),
+        (LOSS + "optimizer.step()\n", Word.USED, "float('inf')", True),
+    ],
+)
+def test_a_clip_tells_what_it_finds(before: str, word: Word, limit: str, unlimited: bool) -> None:
+    event = run(SGD + before + CLIP.format(limit)).one(GradientClipped)
+    assert [set(each.words) for each in event.sets] == [{word}]
+    assert (event.function, event.unlimited) == ("clip_grad_norm_", unlimited)
+
+
+def test_a_step_tells_of_a_clip_on_scaled_gradients() -> None:
+    loss = "scaler.scale((w * w).sum()).backward()\n"
+    end = CLIP.format("1.0") + "scaler.step(optimizer)"
+    [late] = run(SGD + SCALER + loss + end).one(OptimizerStep).sets
+    assert late.clipped is not None
+    assert (line(late.clipped.moment.site), late.clipped.empty, late.scaled) == (5, False, YES)
+    unscale = "scaler.unscale_(optimizer)\n"
+    [right] = run(SGD + SCALER + loss + unscale + end).one(OptimizerStep).sets
+    assert (right.clipped, right.scaled) == (None, MAYBE)
+
+
+def test_a_step_tells_whether_the_scaler_was_updated() -> None:
+    body = f"    {LOSS}    scaler.step(optimizer)\n"
+    found = run(SGD + SCALER + "for i in range(99):\n" + body).of(OptimizerStep)
+    assert [event.awaits_update for event in found] == [NO, YES]
+    updated = run(SGD + SCALER + "for i in range(99):\n" + body + "    scaler.update()")
+    assert [event.awaits_update for event in updated.of(OptimizerStep)] == [NO, NO]
 
 
 # ---------------------------------------------------------------------- aliases

@@ -11,6 +11,7 @@ from autolint.interpreter.events import (
     Backward,
     DataRebind,
     Event,
+    GradientClipped,
     GradRead,
     InPlaceWrite,
     LeafLost,
@@ -43,6 +44,7 @@ def test_every_event_is_tested_here() -> None:
         Backward,
         DataRebind,
         GradRead,
+        GradientClipped,
         InPlaceWrite,
         LeafLost,
         LeafRebound,
@@ -65,6 +67,7 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "optimizer = torch.optim.SGD([w], lr=0.1)\n"
         "with torch.no_grad():\n    v = w.view(2)\n"
         "w.data.mul_(2)\nw.data = torch.zeros(2)\n(v * w).sum().backward()\noptimizer.step()\n"
+        "torch.nn.utils.clip_grad_norm_([w], 1.0)\n"
         "reveal(w)\nw.add_(1)\ny = w.exp()\ny += 1\n"
         "w.grad = None\nw.grad.zero_()\nw = w * 2\n"
         "torch.optim.SGD([w, torch.ones(2, requires_grad=True).double()])\n"

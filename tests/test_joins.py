@@ -73,7 +73,7 @@ VALUES: dict[str, Value] = {
     "optimizer": Optimizer((module(),), known=True),
     "other optimizer": Optimizer((), known=False),
     "scheduler": Scheduler(),
-    "scaler": GradScaler(),
+    "scaler": GradScaler(YES),
     "f": function("f"),
     "g": function("g"),
 }

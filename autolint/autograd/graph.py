@@ -65,6 +65,7 @@ class Node(Cell):
     `inputs` are the nodes and leaves it came from, each with how sure the edge is; `freed` says
     whether a backward freed what it saved, `freed_at` which one did, `passed_at` which one that
     fills `.grad` went through it for sure. An `opaque` node stands for code that was not seen.
+    `scaler` is the gradient scaler that multiplied a loss here.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Node(Cell):
         self.retained: GradHolder | None = None
         self.passed_at: Origin = None
         self.claims: tuple[Any, ...] = ()
+        self.scaler: Any = None
 
 
 def recorded(tensor: Tensor) -> Tri:

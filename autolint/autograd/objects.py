@@ -9,6 +9,7 @@ from typing import Any
 from autolint.autograd.tensor import GradHolder, Storage
 from autolint.autograd.values import (
     MAYBE,
+    NO,
     NO_GRAD_YET,
     UNKNOWN_GRAD,
     Cell,
@@ -81,7 +82,8 @@ class Parameters(Value):
 class Optimizer(Value, Cell):
     """An optimizer. `known`: `holders` is all it steps, else it has an `opaque` set too.
 
-    `cls` is its class in the project, if it has one; `hooks` are run after each step.
+    `cls` is its class in the project, if it has one; `hooks` are run after each step; `awaits`: a
+    scaler stepped it and was not updated since.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Optimizer(Value, Cell):
         self.name = name
         self.cls: Any = None
         self.hooks: tuple[Value, ...] = ()
+        self.awaits = NO
 
     def sets(self) -> tuple[GradHolder, ...]:
         """All parameter sets that a step of it uses."""
@@ -111,5 +114,11 @@ class Scheduler(Value):
     """A learning-rate scheduler of torch."""
 
 
-class GradScaler(Value):
-    """A gradient scaler of torch.amp."""
+class GradScaler(Value, Cell):
+    """A gradient scaler of torch.amp. `place` is where it was last named in the program."""
+
+    def __init__(self, enabled: Tri, grade: Grade = Grade.BUILT, place: Origin = None) -> None:
+        Cell.__init__(self)
+        self.enabled = enabled
+        self.grade = grade
+        self.place = place

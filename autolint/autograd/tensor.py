@@ -34,6 +34,8 @@ class GradHolder(Cell):
     added to gradients that a step had used; `dropped_at` where fresh gradients were cleared.
     `filled`, `emptied` and `wiped` are the last moments when a backward reached the set,
     when it was cleared, and when that took gradients which no step had used.
+    `stepped` is when it was last stepped, `clipped` the last clip since. `scaled` says whether the
+    gradients are multiplied by the scale of `scaler`.
     `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared.
     `rebound` counts, over all paths, how often `.data =` put other memory under it; `kept`: a name
     was given to its memory through `.data`.
@@ -50,6 +52,10 @@ class GradHolder(Cell):
         self.filled: Origin = None
         self.emptied: Origin = None
         self.wiped: Origin = None
+        self.stepped: Origin = None
+        self.clipped: Any = None
+        self.scaled = NO
+        self.scaler: Any = None
         self.kept = False
         self.rebound = (0, 0)
         self.last_rebind: Write | None = None

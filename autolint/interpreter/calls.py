@@ -141,7 +141,7 @@ def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: c
     if isinstance(receiver, (ClassValue, SuperValue)):
         return _class_method(m, receiver, name, args, node)
     if isinstance(receiver, GradScaler):
-        return scalers.method(m, name, args, node)
+        return scalers.method(m, receiver, name, args, node)
     if isinstance(receiver, Array):
         return methods.call_array(m, receiver, name, args, node)
     if isinstance(receiver, Qualified):

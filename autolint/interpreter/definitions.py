@@ -7,10 +7,10 @@ import re
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.objects import Instance, Module, Optimizer
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
-from autolint.autograd.values import Grade, Qualified, Unknown, Value, resolve
-from autolint.interpreter import calls, classes, expressions, flow, modules, names
+from autolint.autograd.values import MAYBE, Grade, Qualified, Unknown, Value, resolve
+from autolint.interpreter import calls, classes, expressions, flow, modules, names, scalers
 from autolint.interpreter.behind import behind
 from autolint.interpreter.decorators import decorate_by_name
 from autolint.interpreter.iteration import holders_of
@@ -231,6 +231,8 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
     elif name in ("step", "zero_grad") and not args.positional:
         if looks_like_optimizer(value.name):
             known = m.saw(Optimizer((), False, site, Grade.USED, value.name))
+    elif scalers.proves_scaler(value, name, args):
+        known = GradScaler(MAYBE, Grade.USED)
     elif name in TENSOR_ONLY_METHODS and name not in ("requires_grad_", "backward"):
         known = m.autograd.vague(site, Grade.USED)
     if known is not None:

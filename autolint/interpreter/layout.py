@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import libcst as cst
 
 from autolint.interpreter.unit import Site
@@ -13,17 +16,26 @@ def adjacent(first: Site, second: Site) -> bool:
         statement = site.statement
         if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
             return False
-    if first.unit is not second.unit:
-        return False
-    todo: list[cst.CSTNode] = [first.unit.module]
+    block = _block(first)
+    pairs = itertools.pairwise(block)
+    return any(one is first.statement and two is second.statement for one, two in pairs)
+
+
+def same_block(first: Site, second: Site) -> bool:
+    """Whether both are simple statements of one block."""
+    return any(each is second.statement for each in _block(first))
+
+
+def _block(site: Site) -> Sequence[cst.CSTNode]:
+    """The statements of the block that a simple statement is in."""
+    todo: list[cst.CSTNode] = [site.unit.module]
     while todo:
         node = todo.pop()
-        if isinstance(node, (cst.Module, cst.IndentedBlock)):
-            for one, two in zip(node.body, node.body[1:], strict=False):
-                if one is first.statement:
-                    return two is second.statement
+        block = isinstance(node, (cst.Module, cst.IndentedBlock))
+        if block and any(each is site.statement for each in node.children):
+            return node.children
         todo.extend(child for child in node.children if not isinstance(child, cst.BaseExpression))
-    return False
+    return ()
 
 
 def line_of(site: Site) -> str | None:

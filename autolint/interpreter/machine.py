@@ -194,6 +194,13 @@ class Machine:
             frame.scope_ = _scope(frame)
         return frame.scope_
 
+    def names_used(self) -> frozenset[str]:
+        """The names that the running function, or module body, uses."""
+        context, function = self.frame.context, self.frame.function
+        if function is None:
+            return context.index.module_level_names
+        return context.names.get(function.qualname, frozenset())
+
     def step(self) -> None:
         """Count one statement. Raises BoundReached."""
         self.steps += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.objects import Module, Optimizer, Parameters
+from autolint.autograd.objects import GradScaler, Module, Optimizer, Parameters
 from autolint.autograd.tensor import GradHolder, Tensor, Write
 from autolint.autograd.values import (
     MAYBE,
@@ -36,11 +36,11 @@ def build(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     complete = False
     if params is not None:
         leaf_loss.optimised(m, params, site)
-        holders, complete = _parameter_sets(m, params)
+        holders, complete = parameter_sets(m, params)
     return m.saw(Optimizer(holders, complete and bool(holders), site, name=name))
 
 
-def _parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], bool]:
+def parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], bool]:
     """The sets in what an optimizer is given, and whether that is all."""
     found = resolve(params)
     if isinstance(found, (Parameters, Tensor, Module)):
@@ -54,7 +54,7 @@ def _parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], 
             group = getattr(inner, "items", None)
             if isinstance(group, dict):
                 item = group.get("params", inner)
-            more, whole = _parameter_sets(m, item)
+            more, whole = parameter_sets(m, item)
             sets.extend(more)
             complete = complete and whole
         return tuple(dict.fromkeys(sets)), complete
@@ -67,9 +67,18 @@ def _parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], 
 
 
 def method(
-    m: Machine, optimizer: Optimizer, name: str, args: Arguments, node: cst.Call, own: bool = True
+    m: Machine,
+    optimizer: Optimizer,
+    name: str,
+    args: Arguments,
+    node: cst.Call,
+    own: bool = True,
+    scaler: GradScaler | None = None,
 ) -> Value:
-    """A method of an optimizer; `own`: as its class in the project defines it."""
+    """A method of an optimizer; `own`: as its class in the project defines it.
+
+    `scaler` is what calls its step.
+    """
     site = m.site(node)
     found = classes.lookup(optimizer.cls, name) if own and optimizer.cls is not None else None
     if isinstance(found, FunctionValue):
@@ -79,7 +88,7 @@ def method(
         closure = args.get(0, "closure")
         if closure is not None and resolve(closure) != Scalar(None, known=True):
             calls.call(m, closure, Arguments(), node)
-        step(m, optimizer, site, node)
+        step(m, optimizer, site, node, scaler)
         return m.unknown()
     if name == "zero_grad":
         writes.clear(m, optimizer.sets(), site, to_none(args))
@@ -87,7 +96,7 @@ def method(
     if name == "add_param_group":
         group = resolve(args.get(0, "param_group") or Unknown())
         params = getattr(group, "items", {}).get("params") if hasattr(group, "items") else None
-        more, complete = _parameter_sets(m, params) if params is not None else ((), False)
+        more, complete = parameter_sets(m, params) if params is not None else ((), False)
         m.change(optimizer, "holders", tuple(dict.fromkeys((*optimizer.holders, *more))))
         if not complete and optimizer.opaque is None:
             m.change(optimizer, "opaque", GradHolder(UNKNOWN_GRAD))
@@ -106,7 +115,9 @@ def to_none(args: Arguments) -> Tri:
     return Tri.of(bool(known.value)) if isinstance(known, Scalar) and known.known else MAYBE
 
 
-def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
+def step(
+    m: Machine, optimizer: Optimizer, site: Site, node: cst.Call, scaler: GradScaler | None
+) -> None:
     """An optimizer uses its gradients and writes its parameters."""
     sets = optimizer.sets()
     event: OptimizerStep | None = None
@@ -117,14 +128,20 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
             site,
             optimizer=optimizer,
             optimizer_text=_text(optimizer, site, receiver, node),
-            sets=tuple(_state(holder) for holder in sets),
+            sets=tuple(state(holder) for holder in sets),
             backwards_in_loop=len(m.backwards_in_loop()),
             optimizers_in_loop=m.optimizers_in_loop(optimizer),
+            scaler=scaler,
+            awaits_update=optimizer.awaits,
+            calls_update="update" in m.names_used(),
         )
+    moment = m.moment(site)
     for holder in sets:
         # What has no gradient is passed over; an unknown set may be other parameters.
         sure = holder.absent is NO and holder is not optimizer.opaque
         graph.step(m.heap, holder)
+        m.change(holder, "stepped", moment)
+        m.change(holder, "clipped", None)
         storage = memory(holder)
         low, high = storage.version
         m.change(storage, "version", (low + sure, high + 1))
@@ -134,7 +151,8 @@ def step(m: Machine, optimizer: Optimizer, site: Site, node: cst.Call) -> None:
         calls.call(m, hook, Arguments([optimizer, Unknown(), Unknown()]), node)
 
 
-def _state(holder: GradHolder) -> SetState:
+def state(holder: GradHolder) -> SetState:
+    """The gradient state of a set, as events tell it."""
     return SetState(
         holder,
         holder.words,
@@ -143,6 +161,10 @@ def _state(holder: GradHolder) -> SetState:
         holder.filled,
         holder.emptied,
         holder.wiped,
+        holder.stepped,
+        holder.clipped,
+        holder.scaled,
+        holder.scaler,
     )
 
 

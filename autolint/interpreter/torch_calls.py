@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd import layers, library, ops
 from autolint.autograd.factories import factory
-from autolint.autograd.objects import GradScaler, Module, Optimizer, Scheduler
+from autolint.autograd.objects import Module, Optimizer, Scheduler
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NO, GradMode, Scalar, Through, Unknown, Value, resolve
@@ -19,6 +19,7 @@ from autolint.interpreter import (
     modules,
     op_calls,
     optimizers,
+    scalers,
     torch_named,
     writes,
 )
@@ -45,7 +46,7 @@ def call_torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     if library.is_scheduler(name):
         return Scheduler()
     if library.is_scaler(name):
-        return GradScaler()
+        return scalers.build(args, site)
     if library.is_autocast(name):
         return Manager()
     made = factory(name)

@@ -20,7 +20,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import attribute_writes, calls, modules, training
+from autolint.interpreter import attribute_writes, calls, clipping, modules, training
 from autolint.interpreter.events import RequiresGradSet
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
@@ -121,6 +121,9 @@ HANDLERS: dict[str, Handler] = {
     "torch.nn.Buffer": _buffer,
     "torch.autograd.Variable": _variable,
     "torch.autograd.variable.Variable": _variable,
+    "torch.nn.utils.clip_grad_norm": lambda m, a, n: clipping.run(m, "clip_grad_norm", a, n),
+    "torch.nn.utils.clip_grad_norm_": lambda m, a, n: clipping.run(m, "clip_grad_norm_", a, n),
+    "torch.nn.utils.clip_grad_value_": lambda m, a, n: clipping.run(m, "clip_grad_value_", a, n),
     "torch.autograd.backward": lambda m, a, n: training.autograd_backward(m, a, m.site(n)),
     "torch.autograd.grad": lambda m, a, n: training.autograd_grad(m, a, m.site(n)),
     "torch.compile": _compiled,

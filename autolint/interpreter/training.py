@@ -22,7 +22,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.autograd.walking import Walk, free, walk
-from autolint.interpreter import alias_use
+from autolint.interpreter import alias_use, scalers
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, StaleSaved
 from autolint.interpreter.freed import met
@@ -92,7 +92,9 @@ def _run(
         if node.retained is not None and fills:
             reached[node.retained] = sure
     moment = m.moment(site)
+    scaled, scaler = scalers.scaling(m, tensor, found)
     for holder, sure in reached.items():
+        scalers.reach(m, holder, scaled, scaler)
         graph.reach(m.heap, holder, sure, site)
         m.change(holder, "filled", moment)
     free(m.heap, found, keep, site)

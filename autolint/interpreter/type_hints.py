@@ -73,7 +73,7 @@ def _named(m: Machine, name: str, site: Site) -> Value | None:
     if library.is_scheduler(name):
         return Scheduler()
     if library.is_scaler(name):
-        return GradScaler()
+        return GradScaler(MAYBE, Grade.ANNOTATED)
     if layers.layer(name) is not None:
         return modules.opaque(site, Grade.ANNOTATED)
     return None

@@ -7,9 +7,9 @@ import re
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.objects import Instance, Module, Optimizer, Parameters
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import NONE, Mapping, Sequence, Unknown, Value, resolve
+from autolint.autograd.values import MAYBE, NONE, Grade, Mapping, Sequence, Unknown, Value, resolve
 from autolint.interpreter import (
     calls,
     definitions,
@@ -49,6 +49,8 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         if isinstance(value, Optimizer):
             for holder in value.sets():
                 graph.forget(m.heap, holder)
+        elif isinstance(value, GradScaler):
+            scalers.forget(m)
         elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
         elif isinstance(value, Unknown):
@@ -104,7 +106,7 @@ def unknown_method(
         optimizers.clear_opaque(m, site)
         return NONE
     if name == "scale" and args.positional:
-        return scalers.scaled(m, args.positional[0], site)
+        return scalers.scaled(m, args.positional[0], site, GradScaler(MAYBE, Grade.NAMED))
     weaken(m, [receiver, *args.all()])
     for value in args.all():
         functions.run_passed(m, value)

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from autolint.autograd.graph import Saved
-from autolint.autograd.objects import Optimizer
+from autolint.autograd.objects import GradScaler, Optimizer
 from autolint.autograd.tensor import GradHolder, Tensor, TensorState
 from autolint.autograd.values import Lost, Through, Tri, Value, Word
 from autolint.interpreter.events.base import Event, Moment
@@ -95,11 +95,24 @@ class Backward(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Clip:
+    """Gradients were clipped: when, by which function, and whether there were none (`empty`) or
+    they were still multiplied by a scaler's factor.
+    """
+
+    moment: Moment
+    function: str
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SetState:
     """One parameter set of an optimizer at a step: its states before, and where they arose.
 
     `filled` is when a backward last reached it, `emptied` when it was last cleared, `wiped` when a
-    clear last took gradients that no step had used.
+    clear last took gradients that no step had used. `clipped` is a clip since the last step that
+    did not clip what the step uses. `scaled` says whether the gradients are multiplied by the
+    factor of `scaler`.
     """
 
     holder: GradHolder
@@ -109,6 +122,10 @@ class SetState:
     filled: Moment | None
     emptied: Moment | None
     wiped: Moment | None
+    stepped: Moment | None
+    clipped: Clip | None
+    scaled: Tri
+    scaler: GradScaler | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +133,9 @@ class OptimizerStep(Event):
     """An optimizer steps: the states of its parameter sets before the step.
 
     `backwards` counts the backward calls in the innermost loop's body so far, `optimizers` the
-    optimizers that stepped in it.
+    optimizers that stepped in it. `scaler` is what calls the step, if not the program itself;
+    `awaits_update`: it stepped this optimizer before and was not updated since;
+    `calls_update`: the function calls something of that name.
     """
 
     triggers = frozenset({"step"})
@@ -127,3 +146,20 @@ class OptimizerStep(Event):
     sets: tuple[SetState, ...]
     backwards_in_loop: int
     optimizers_in_loop: int
+    scaler: GradScaler | None
+    awaits_update: Tri
+    calls_update: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GradientClipped(Event):
+    """Gradients are clipped by `function`, of sets in these states.
+
+    `unlimited`: nothing is clipped, only the norm is wanted.
+    """
+
+    triggers = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"})
+
+    function: str
+    sets: tuple[SetState, ...]
+    unlimited: bool

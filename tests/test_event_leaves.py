@@ -55,6 +55,8 @@ def test_what_counts_as_a_use(use: str) -> None:
         "w.sum().backward()\nw.grad.zero_()", "w.grad = torch.ones(2)\nw.grad.zero_()",
         "track(w)\nw.grad.zero_()", "x = torch.ones(2)\nx.grad.zero_()",
         "def f():\n    w.grad.zero_()",
+        "if x:\n    w = torch.ones(2, requires_grad=True)\nw.grad + 1",
+        "f(w_of(x)).backward()\nw.grad.zero_()",
     ],
 )  # fmt: skip
 def test_what_is_no_use_of_a_missing_gradient(rest: str) -> None:

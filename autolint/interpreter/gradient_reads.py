@@ -28,6 +28,8 @@ def read(m: Machine, tensor: Tensor, site: Site) -> Value:
     for holder in holders:
         m.change(holder, "read", True)
     absent = _absent(m, holders)
+    if state.leaf is not NO and not state.accumulates:
+        absent = absent & MAYBE  # One of several tensors: each has a gradient of its own.
     leaf = state.leaf & state.requires_grad
     if leaf is NO and state.retains_grad is NO:
         if state.requires_grad is MAYBE or absent is NO:
@@ -45,12 +47,23 @@ def read(m: Machine, tensor: Tensor, site: Site) -> Value:
 
 
 def _absent(m: Machine, holders: tuple[GradHolder, ...]) -> Tri:
-    """Whether there is no gradient yet. What was there before this root may have got one since."""
+    """Whether there is no gradient yet.
+
+    What was there before this root may have got one since; so may what was there when a backward
+    ran over a graph with unseen parts, unless it is known which optimizer steps it.
+    """
     absent: Tri | None = None
+    unseen = max((m.born, *m.facts.get("opaque_backwards", ())))
     for holder in holders:
-        known = holder.absent & MAYBE if holder.birth <= m.born else holder.absent
+        since = m.born if _stepped(m, holder) else unseen
+        known = holder.absent & MAYBE if holder.birth <= since else holder.absent
         absent = known if absent is None else Tri.join(absent, known)
     return MAYBE if absent is None else absent
+
+
+def _stepped(m: Machine, holder: GradHolder) -> bool:
+    """Whether an optimizer is known to step a set: then a backward is taken to reach it or not."""
+    return any(holder in optimizer.holders for optimizer in m.optimizers())
 
 
 def used(m: Machine, value: Value, how: str, node: cst.CSTNode) -> None:

@@ -13,6 +13,7 @@ from autolint.autograd.values import (
     NO,
     NONE,
     YES,
+    Cell,
     Grade,
     Scalar,
     Sequence,
@@ -86,6 +87,8 @@ def _run(
         lost=losses[0].state.lost if len(losses) == 1 else None,
         marked=_marked(found),
     )
+    if fills and found.opaque is not NO:
+        m.heap.put(m.facts, "opaque_backwards", (Cell.clock(),))
     if fills:
         m.heap.put(m.facts, "backwards", (*m.facts.get("backwards", ()), (m.loop_key(), site)))
     for node, sure in found.nodes:

@@ -9,6 +9,7 @@ from autolint.autograd.values import MAYBE, NO, YES, Word
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import (
     GradientClipped,
+    LoopFinished,
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
@@ -239,3 +240,26 @@ def test_no_module_with_plain_tensors(quiet: str) -> None:
         if stored.tensor.state.parameter is not YES
     ]
     assert plain == []
+
+
+# ---------------------------------------------------------------------- what outlives a loop
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("loss.backward(); total = total + loss", ["total"]),
+        ("loss.backward(); d['a'] = d['a'] + loss", ["d['a']"]),
+        ("loss.backward(); total = total + loss.detach()", []),
+        ("total = total + loss", []),
+        ("total = total + loss; total.backward(retain_graph=True)", []),
+        ("loss.backward(); total = loss", []),
+    ],
+)
+def test_what_gathers_the_graphs_of_a_loop(body: str, kept: list[str]) -> None:
+    program = (
+        "total = torch.zeros(())\nd = {'a': torch.zeros(())}\nfor i in range(99):\n"
+        f"    loss = (w * w).sum()\n    {body}"
+    )
+    found = run(W + program).of(LoopFinished)
+    assert [each.text for event in found for each in event.kept] == kept

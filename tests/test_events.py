@@ -17,6 +17,7 @@ from autolint.interpreter.events import (
     LeafLost,
     LeafRebound,
     LeafWritten,
+    LoopFinished,
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
@@ -49,6 +50,7 @@ def test_every_event_is_tested_here() -> None:
         LeafLost,
         LeafRebound,
         LeafWritten,
+        LoopFinished,
         ModuleBuilt,
         OffAliasUsed,
         OptimizerStep,
@@ -64,6 +66,7 @@ def test_every_event_is_tested_here() -> None:
 def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
     """A program full of events tells a sink only what it asked for."""
     program = W + (
+        "u = torch.ones(2, requires_grad=True)\n"
         "optimizer = torch.optim.SGD([w], lr=0.1)\n"
         "with torch.no_grad():\n    v = w.view(2)\n"
         "w.data.mul_(2)\nw.data = torch.zeros(2)\n(v * w).sum().backward()\noptimizer.step()\n"
@@ -73,7 +76,8 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "torch.optim.SGD([w, torch.ones(2, requires_grad=True).double()])\n"
         "class M(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
-        "M()\n"
+        "M()\ntotal = 0.0\n"
+        "for i in range(9):\n    z = (u * u).sum()\n    z.backward()\n    total = total + z\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

@@ -9,7 +9,7 @@ import libcst as cst
 from autolint.autograd.heap import Changes
 from autolint.autograd.objects import Instance
 from autolint.autograd.values import NONE, Cell, Tri, Unknown, Value, resolve
-from autolint.interpreter import assignment, classes, expressions, flow, unseen
+from autolint.interpreter import assignment, classes, expressions, flow, kept, unseen
 from autolint.interpreter.events import LoopMark
 from autolint.interpreter.iteration import items_of, iterations
 from autolint.interpreter.machine import MAX_LOOP_DEPTH, LoopState, Machine
@@ -119,6 +119,8 @@ def _loop(
         m.loop_births.pop()
         m.loops, m.guards = loops, guards
         m.autograd.stamp = m.stamp()
+    if flows:
+        kept.finished(m, loop, site)
     flows = flows and not forever
     if orelse is not None and flows:
         flows = flow.run_body(m, orelse.body)

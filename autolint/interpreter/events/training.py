@@ -106,6 +106,28 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A tensor that gathered the graphs of several iterations: as the program names it, and where
+    the last one was added.
+    """
+
+    text: str
+    value: Tensor
+    added: Site | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFinished(Event):
+    """A loop ran; `kept` is what was there before it and now leads to graphs of several
+    iterations, which backward has freed already.
+    """
+
+    triggers = frozenset({"backward"})
+
+    kept: tuple[Kept, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetState:
     """One parameter set of an optimizer at a step: its states before, and where they arose.
 

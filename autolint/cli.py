@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 import autolint
 
@@ -50,6 +51,29 @@ class _CheckByDefault(click.Group):
         if not args or args[0] not in own:
             args = ["check", *args]
         return super().parse_args(ctx, args)
+
+
+class _Checking(click.Command):
+    """The command that need not be named: a shell is told of the others in its place too."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = super().shell_complete(ctx, incomplete)
+        group = ctx.parent.command if ctx.parent is not None else None
+        if isinstance(group, click.Group) and not ctx.params.get("paths"):
+            for name, command in group.commands.items():
+                if name.startswith(incomplete):
+                    found.append(CompletionItem(name, help=command.get_short_help_str()))
+        return found
+
+
+def _rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes and names of rules, for a shell."""
+    return [
+        CompletionItem(key, help=each.summary)
+        for each in _registry()
+        for key in (each.code, each.name)
+        if key.startswith(incomplete)
+    ]
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -97,7 +121,7 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     return click.option(name, multiple=True, callback=split, metavar=metavar, help=help)
 
 
-@cli.command()
+@cli.command(cls=_Checking)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @_words("--select", "CODES", "Run these rules only.")
 @_words("--ignore", "CODES", "Do not run these rules.")
@@ -162,7 +186,7 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None
 
 
 @cli.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=_rules)
 def explain(code: str | None) -> None:
     """Show the page of a rule, or a table of all rules."""
     registry = _registry()
@@ -204,7 +228,7 @@ def server() -> None:
 
 
 @cli.command()
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=_rules)
 @click.option(
     "--device",
     type=_Choice(DEVICES),

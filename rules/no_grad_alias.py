@@ -67,8 +67,8 @@ def check(use: OffAliasUsed) -> Iterator[Finding]:
 
 def _fix(use: OffAliasUsed) -> Fix | None:
     """`.detach()` behind the expression that made the alias, where it can stand there."""
-    if use.how == "backward":
-        return None  # On a detached tensor backward raises: here a gradient was wanted.
+    if use.how == "backward" or (use.how == "operation" and use.alone):
+        return None  # Without a graph backward raises: here a gradient was wanted.
     if use.alias.view:
         return None  # Its gradient is lost already: detaching would repair nothing.
     made = use.made

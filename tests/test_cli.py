@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -348,3 +349,25 @@ def test_a_progress_bar_on_a_terminal_once_a_run_is_slow(
     cli()
     assert "[###############...............] 1/2 files" in cli.err
     assert cli.err.endswith(" \r")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("autolint --fo", "--format"),
+        ("autolint exp", "explain"),
+        ("autolint explain AG40", "AG401"),
+        ("autolint verify missing-z", "missing-zero-grad"),
+    ],
+)
+def test_shells_complete_commands_options_and_codes(typed: str, expected: str) -> None:
+    completing = {
+        "_AUTOLINT_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    command = [sys.executable, "-m", "autolint"]
+    done = subprocess.run(
+        command, env={**os.environ, **completing}, capture_output=True, text=True, check=False
+    )
+    assert f"plain,{expected}" in done.stdout.splitlines(), done.stderr

@@ -21,7 +21,9 @@ def use(m: Machine, operands: list[Operand], site: Site) -> tuple[OffAliasUsed, 
         return ()
     claims: list[OffAliasUsed] = []
     for _, tensor in operands:
-        claim = off_alias_used(m, tensor, "operation", site)
+        others = (other for _, other in operands if other is not tensor)
+        alone = not any(other.state.requires_grad is YES for other in others)
+        claim = off_alias_used(m, tensor, "operation", site, alone)
         if claim is not None:
             claims.append(claim)
         pending = tensor.storage.pending
@@ -31,7 +33,9 @@ def use(m: Machine, operands: list[Operand], site: Site) -> tuple[OffAliasUsed, 
     return tuple(claims)
 
 
-def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> OffAliasUsed | None:
+def off_alias_used(
+    m: Machine, tensor: Tensor, how: str, site: Site, alone: bool = True
+) -> OffAliasUsed | None:
     """The use of an alias made under no_grad, outside its block, as if it were detached."""
     for alias in tensor.sources():
         off = alias.off
@@ -50,6 +54,7 @@ def off_alias_used(m: Machine, tensor: Tensor, how: str, site: Site) -> OffAlias
             alias=off,
             tensor=tensor,
             how=how,
+            alone=alone,
             made=off.made,
             target_text=off.name or off.made.text,
         )

@@ -119,6 +119,7 @@ class OffAliasUsed(Event):
     """An alias made under no_grad, of a tensor that requires grad, is used as if it were detached.
 
     `how` is "backward", "operation" or "requires_grad"; `alias.made` is where the alias was made.
+    `alone`: no other operand of the operation requires grad, so without this one it ends the graph.
     """
 
     triggers = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
@@ -126,5 +127,6 @@ class OffAliasUsed(Event):
     alias: OffAlias
     tensor: Tensor
     how: str
+    alone: bool
     made: Site
     target_text: str

@@ -256,6 +256,19 @@ def server() -> None:
     help="Compare what is known of torch's ops and layers with the installed torch instead.",
 )
 @click.option("--write", is_flag=True, help="For maintainers: --ops, and write the tables anew.")
+@click.option(
+    "--model",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compare the model of autograd with torch on N generated programs instead.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Where the programs of --model begin.",
+)
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -266,6 +279,8 @@ def verify(
     timeout: float,
     ops: bool,
     write: bool,
+    model: int | None,
+    seed: int,
 ) -> None:
     """Run the cases of rules in the installed torch and see whether what they claim holds.
 
@@ -277,6 +292,10 @@ def verify(
         if codes:
             raise _Failure("--ops is about all of torch and takes no CODE")
         ctx.exit(_verify_ops(format, write))
+    if model is not None:
+        if codes:
+            raise _Failure("--model is about no single rule and takes no CODE")
+        ctx.exit(_conform(model, seed, timeout, format))
     from autolint.progress import bar
     from autolint.runtime import report
     from autolint.runtime.impossible import Impossible
@@ -314,6 +333,22 @@ def _verify_ops(format: str, write: bool) -> int:
         raise _Failure(str(error)) from error
     click.echo(ops_report.as_json(found) if format == "json" else ops_report.text(found))
     return 1 if found.differences else 0
+
+
+def _conform(count: int, seed: int, limit: float, format: str) -> int:
+    """`verify --model`; returns the exit code."""
+    from autolint.progress import bar
+    from autolint.runtime import model_report
+    from autolint.runtime.impossible import Impossible
+    from autolint.runtime.model import conform
+
+    try:
+        with bar("programs") as progress:
+            found = conform(count, seed, limit, progress)
+    except Impossible as error:
+        raise _Failure(str(error)) from error
+    click.echo(model_report.as_json(found) if format == "json" else model_report.text(found))
+    return 0 if found.holds else 1
 
 
 def _registry() -> Registry:

@@ -8,6 +8,7 @@ from autolint.autograd.describe import describe
 from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind, Through, Tri
 from autolint.interpreter.events import (
     Age,
+    Attempt,
     Backward,
     DataRebind,
     Event,
@@ -42,6 +43,7 @@ def saving(found: tuple[SavedBy, ...]) -> set[tuple[str, int, Tri]]:
 
 def test_every_event_is_tested_here() -> None:
     tested = {
+        Attempt,
         Backward,
         DataRebind,
         GradRead,
@@ -80,6 +82,37 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "for i in range(9):\n    z = (u * u).sum()\n    z.backward()\n    total = total + z\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
+
+
+# ---------------------------------------------------------------------- attempts
+
+
+@pytest.mark.parametrize(
+    ("lines", "attempts"),
+    [
+        ("w.add_(1)", [("in-place write", YES)]),
+        ("with torch.no_grad():\n    w.add_(1)", [("in-place write", NO)]),
+        ("w[0].add_(1)", [("in-place write", YES)]),
+        ("v = w.unbind()[0]\nv.add_(1)", [("in-place write", MAYBE)]),
+        ("w.detach().add_(1)", [("in-place write", NO)]),
+        ("def f(x):\n    x.add_(1)", []),
+        ("w.sum().backward()", [("backward", NO)]),
+        ("w.backward()", [("backward", MAYBE)]),
+        ("w.backward(torch.ones(2))", [("backward", NO)]),
+        ("w.detach().sum().backward()", [("backward", YES)]),
+        ("y = (w * 2).sum()\ny.backward()\ny.backward()", [("backward", NO), ("backward", YES)]),
+        ("y = w.exp()\ny.add_(1)\ny.sum().backward()", [("in-place write", NO), ("backward", YES)]),
+        ("y = w.exp()\nif f():\n    y.add_(1)\ny.sum().backward()", None),
+        ("def f(x):\n    x.backward()", []),
+    ],
+)
+def test_an_attempt_says_whether_torch_refuses(
+    lines: str, attempts: list[tuple[str, Tri]] | None
+) -> None:
+    if attempts is None:
+        attempts = [("in-place write", NO), ("backward", MAYBE)]
+    found = run(W + lines, Attempt).events
+    assert [(each.act, each.raises) for each in found if isinstance(each, Attempt)] == attempts
 
 
 # ---------------------------------------------------------------------- writes

@@ -9,12 +9,12 @@ from autolint.autograd.heap import MISSING, Heap
 from autolint.autograd.values import Cell
 
 
-def either(key: Any, left: Any, right: Any) -> Any:
+def either(key: Any, left: Any, right: Any, *arms: Any) -> Any:
     """A join that shows what it was asked."""
     return (key, left, right)
 
 
-def never(key: Any, left: Any, right: Any) -> Any:
+def never(key: Any, left: Any, right: Any, *arms: Any) -> Any:
     raise AssertionError(f"{key}: nothing is to be joined")
 
 
@@ -174,7 +174,7 @@ def test_a_cell_born_in_an_arm_has_the_facts_of_that_arm() -> None:
         heap.put(names, "made", Thing("first"))
         heap.put(vars(names["made"]), "state", "second")
 
-    def only_names(key: Any, left: Any, right: Any) -> Any:
+    def only_names(key: Any, left: Any, right: Any, *sides: Any) -> Any:
         assert key == "made"
         return left if right is MISSING else right
 

@@ -20,7 +20,7 @@ class Saved:
     reach.
     """
 
-    __slots__ = ("hidden", "holder", "rebound", "storage", "sure", "tensor", "version")
+    __slots__ = ("hidden", "holder", "parts", "rebound", "storage", "sure", "tensor", "version")
 
     def __init__(
         self, tensor: Tensor | None, storage: Storage, sure: Tri, by_memory: bool = False
@@ -28,6 +28,7 @@ class Saved:
         self.tensor = tensor
         self.storage = storage
         self.version = storage.version
+        self.parts = tuple((part, part.version) for part in storage.all_parts())
         self.hidden = storage.hidden
         self.sure = sure
         self.holder = None if tensor is None or by_memory else _holder(tensor)
@@ -153,6 +154,7 @@ def reach(heap: Heap, holder: GradHolder, sure: Tri, origin: Origin) -> None:
 def forget(heap: Heap, holder: GradHolder) -> None:
     """Unseen code may have done anything to the gradients of a set."""
     heap.put(vars(holder), "words", UNKNOWN_GRAD)
+    heap.put(vars(holder), "guessed", True)
     heap.put(vars(holder), "absent", MAYBE)
 
 
@@ -173,6 +175,9 @@ def clear(heap: Heap, holder: GradHolder, origin: Origin, to_none: Tri = YES) ->
     if to_none is not NO and holder.absent is not YES:
         heap.put(vars(holder), "absent", to_none)
         heap.put(vars(holder), "cleared", True)
+    if to_none is YES:
+        heap.put(vars(holder), "given", False)
+        heap.put(vars(holder), "guessed", False)
 
 
 def write(

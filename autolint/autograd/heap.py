@@ -17,6 +17,8 @@ Facts: TypeAlias = "dict[Any, Any]"
 Changes: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, Any]]"
 """Net changes since a mark: (id of the facts, key) -> (facts, key, new value)."""
 
+Join: TypeAlias = "Callable[[Any, Any, Any, Changes, Changes], Any]"
+
 
 def _birth(facts: Facts) -> int:
     """When the cell that these facts belong to was made; 0 for names, which may be called so."""
@@ -94,12 +96,13 @@ class Heap:
             else:
                 self.put(facts, key, value)
 
-    def join(self, arms: list[Changes], born: int, join: Callable[[Any, Any, Any], Any]) -> None:
+    def join(self, arms: list[Changes], born: int, join: Join) -> None:
         """Make the join of the changes of several arms, all taken at the present state.
 
         `born` is the clock (`Cell.clock`) before the arms ran: a cell made inside one arm exists
-        in that arm only, so its facts are that arm's. `join(key, left, right)` joins two values of
-        a fact; MISSING stands for an absent one.
+        in that arm only, so its facts are that arm's. `join(key, left, right, ours, theirs)` joins
+        two values of a fact, each with the changes of the arm it is from; MISSING stands for an
+        absent one.
         """
         if len(arms) == 1:
             self.apply(arms[0])
@@ -110,14 +113,14 @@ class Heap:
         for where in merged:
             facts, key, _ = next(arm[where] for arm in arms if where in arm)
             if _birth(facts) > born:
-                values = [arm[where][2] for arm in arms if where in arm]
+                values = [(arm[where][2], arm) for arm in arms if where in arm]
             else:
                 present = facts.get(key, MISSING)
-                values = [arm[where][2] if where in arm else present for arm in arms]
-            value = values[0]
-            for other in values[1:]:
+                values = [(arm[where][2] if where in arm else present, arm) for arm in arms]
+            value, ours = values[0]
+            for other, theirs in values[1:]:
                 if value is not other:
-                    value = join(key, value, other)
+                    value = join(key, value, other, ours, theirs)
             if value is MISSING:
                 self.drop(facts, key)
             else:

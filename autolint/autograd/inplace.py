@@ -6,13 +6,14 @@ and version counters when memory is written or a flag is set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from autolint.autograd import graph
-from autolint.autograd.graph import Node
+from autolint.autograd.graph import Node, Saved
+from autolint.autograd.objects import Module
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.recording import Operand, Recorder
-from autolint.autograd.tensor import Tensor, TensorState, Write
+from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState, Write
 from autolint.autograd.values import (
     MAYBE,
     NO,
@@ -132,10 +133,13 @@ class Autograd(Recorder):
                         "an in-place write", tuple(e for _, t in everything for e in graph.edge(t))
                     )
                     if facts is None
-                    else self.node(facts, everything, origin)
+                    else self.node(facts.written(), everything, origin)
                 )
                 node.origin, node.stamp = origin, self.stamp
-                node.saved = tuple(s for s in node.saved if s.storage is not target.storage)
+                if len(chain) > 1 or target.state.perhaps:
+                    # Torch wraps the node of a write through a view, and frees what it wraps.
+                    sure = YES if len(chain) > 1 else MAYBE
+                    node.saved += (Saved(None, Storage(), sure),)
             facts_of = vars(state)
             self.heap.put(facts_of, "requires_grad", after)
             if before is YES and state.leaf is YES:
@@ -188,13 +192,9 @@ class Autograd(Recorder):
         copied = state.cut and source is not None and source.state.leaf is YES  # of no operation
         if value is YES and state.requires_grad is NO and state.lost is not None and not copied:
             self.heap.put(vars(state), "marked", origin)
-        if tensor.source is not None and not state.cut:
+        if tensor.source is not None and not state.cut and not tensor.storage.unseen:
             value = value | tensor.source.state.requires_grad  # a view also has its base's flag
-        for member in state.members:
-            if isinstance(member, TensorState):
-                self.heap.put(vars(member), "requires_grad", value)
-            else:
-                self.heap.put(vars(member), "trainable", value)
+        self.set_trainable(state.members, value)
         self.heap.put(
             vars(state),
             "requires_grad",
@@ -213,8 +213,19 @@ class Autograd(Recorder):
             # A view without history of its own has no flag either: torch asks its base.
             own = view.state.requires_grad
             if view.state.node is None:
-                same = view.storage is tensor.storage
+                same = view.storage is tensor.storage and not view.storage.unseen
                 self.set_requires_grad(view, value if same else Tri.join(own, value))
+
+    def set_trainable(self, holders: Iterable[GradHolder], value: Tri) -> None:
+        """Set the flag of all parameters of some sets."""
+        for holder in holders:
+            if isinstance(holder, TensorState):
+                self.heap.put(vars(holder), "requires_grad", value)
+            elif isinstance(holder, Module):
+                self.heap.put(vars(holder), "trainable", value)
+                for item in holder.attributes.values():
+                    if isinstance(item, Tensor) and item.state.owner is holder:
+                        self.heap.put(vars(item.state), "requires_grad", value)
 
 
 def _sharing_history(tensor: Tensor) -> Iterator[Tensor]:

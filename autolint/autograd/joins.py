@@ -6,16 +6,18 @@ object are two names of one object afterwards.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from autolint.autograd import graph
 from autolint.autograd.graph import Node
-from autolint.autograd.heap import MISSING
+from autolint.autograd.heap import MISSING, Changes
 from autolint.autograd.objects import Optimizer
 from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    UNKNOWN_GRAD,
     Kind,
     Mapping,
     Qualified,
@@ -41,6 +43,15 @@ class Joiner:
     def __init__(self) -> None:
         self._memo: dict[tuple[int, int], Value] = {}
         self._alive: list[Value] = []  # while the ids of the memo must stay theirs
+        self._ours: Changes = {}
+        self._theirs: Changes = {}
+
+    def arms(self, key: Any, left: Any, right: Any, ours: Changes, theirs: Changes) -> Any:
+        """Join two values of one fact that two arms left behind, with what these changed."""
+        self._ours, self._theirs = ours, theirs
+        value = self.fact(key, left, right)
+        self._ours, self._theirs = {}, {}
+        return value
 
     def fact(self, key: Any, left: Any, right: Any) -> Any:
         """Join two values of one fact; MISSING takes the other's value."""
@@ -48,7 +59,7 @@ class Joiner:
             return right if left is MISSING else left
         if isinstance(left, Value) and isinstance(right, Value):
             return self.values(left, right)
-        if key == "open":
+        if key in ("open", "given", "guessed"):
             return left or right
         if isinstance(left, Tri) and isinstance(right, Tri):
             return Tri.join(left, right)
@@ -90,7 +101,7 @@ class Joiner:
 
     def _join(self, left: Value, right: Value) -> Value:
         if isinstance(left, Tensor) and isinstance(right, Tensor):
-            return _tensors(left, right)
+            return self._tensors(left, right)
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Scalar):
                 if isinstance(other, Tensor):
@@ -108,11 +119,16 @@ class Joiner:
         if isinstance(left, Qualified) and isinstance(right, Qualified) and left.name == right.name:
             return left
         if isinstance(left, Array) and isinstance(right, Array):
-            return Array(_tensors(left.tensor, right.tensor))
+            return Array(self._tensors(left.tensor, right.tensor))
         if isinstance(left, Optimizer) and isinstance(right, Optimizer):
             holders = tuple(dict.fromkeys((*left.holders, *right.holders)))
             return Optimizer(holders, False, left.origin, min(left.grade, right.grade), left.name)
         return Unknown(inputs=(left, right))
+
+    def _tensors(self, left: Tensor, right: Tensor) -> Tensor:
+        if left.state is not right.state:
+            left, right = _as_in(self._ours, left), _as_in(self._theirs, right)
+        return _tensors(left, right)
 
     def _sequences(self, left: Sequence, right: Sequence) -> Value:
         mutable = left.mutable or right.mutable
@@ -173,6 +189,29 @@ def _perhaps(tensor: Tensor) -> Tensor:
     )
 
 
+def _as_in(arm: Changes, tensor: Tensor) -> Tensor:
+    """A tensor with the facts that it has at the end of an arm, which was undone."""
+    state = tensor.state
+    place = id(vars(state))
+    changed = {name: arm[(place, name)][2] for name in vars(state) if (place, name) in arm}
+    if not changed:
+        return tensor
+    seen = copy.copy(state)
+    vars(seen).update(changed)
+    if state.owner is None and not state.members:
+        seen.owner = state  # Whoever reaches this one reaches the tensor itself.
+    return Tensor(
+        seen,
+        tensor.storage,
+        tensor.origin,
+        tensor.grade,
+        tensor.through,
+        tensor.source,
+        tensor.off,
+        tensor.tensor,
+    )
+
+
 def _tensors(left: Tensor, right: Tensor) -> Tensor:
     """One of two tensors. Two references to one object stay references to it."""
     same_state = left.state is right.state
@@ -204,9 +243,10 @@ def _states(left: Tensor, right: Tensor) -> TensorState:
         node,
         Tri.join(one.inference, two.inference),
         Tri.join(one.parameter, two.parameter),
-        one.words | two.words,
+        UNKNOWN_GRAD,  # Gradients gather in the tensors that it may be.
     )
     state.retains_grad = Tri.join(one.retains_grad, two.retains_grad)
     state.accumulates = False
+    state.given = True
     state.dtype = one.dtype if one.dtype == two.dtype else None
     return state

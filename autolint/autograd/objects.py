@@ -44,7 +44,8 @@ class Module(Instance, GradHolder):
     `library` is the qualified name of a torch layer (then `cls` is None). `own` says whether such
     parameters exist; `trainable` is their requires_grad. `memory` is the storage of
     these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
-    were assigned; `initialised`: the constructor of `nn.Module` has run.
+    were assigned; `initialised`: the constructor of `nn.Module` has run; `inference`: its own
+    parameters are inference tensors.
     """
 
     def __init__(
@@ -67,6 +68,11 @@ class Module(Instance, GradHolder):
         self.registered: dict[str, Origin] = {}
         self.stores: dict[str, Any] = {}
         self.initialised = False
+        self.inference = NO
+
+    def takes_gradient(self) -> Tri:
+        """Frozen parameters take no gradient, whenever they were frozen."""
+        return self.trainable
 
 
 class Parameters(Value):

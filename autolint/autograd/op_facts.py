@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from autolint.autograd.values import MAYBE, NO, YES, Kind, Tri
@@ -95,6 +95,8 @@ class OpFacts:
     rank: str
     inplace: bool
     variants: Mapping[str, OpFacts]
+    numbers: Saved = Saved(())
+    """Operands that are Python numbers here, and that the node keeps all the same."""
 
     def variant(self, *names: str) -> OpFacts:
         """The facts for arguments of the first of these `VARIANTS` that has facts of its own."""
@@ -103,6 +105,10 @@ class OpFacts:
             if found is not None:
                 return found
         return self
+
+    def written(self) -> OpFacts:
+        """The facts of the op when it writes its first operand, whose old value it cannot keep."""
+        return self if self.inplace else replace(self, inputs=self.inputs.without(0))
 
     def result_kind(self, operands: Sequence[Kind]) -> Kind:
         """The kind of the (first) result for tensor operands of these kinds, in their order.

@@ -54,7 +54,14 @@ from dataclasses import replace
 from functools import cache
 
 from autolint.autograd import committed
-from autolint.autograd.op_facts import Alias, OpFacts, parse_alias, parse_outputs, parse_saved
+from autolint.autograd.op_facts import (
+    Alias,
+    OpFacts,
+    Saved,
+    parse_alias,
+    parse_outputs,
+    parse_saved,
+)
 from autolint.autograd.values import MAYBE, NO, YES, Tri
 
 _TRIS = {"yes": YES, "maybe": MAYBE, "no": NO}
@@ -161,6 +168,12 @@ def _facts(name: str) -> OpFacts | None:
         else:
             joined = facts
     assert joined is not None, f"{name} has no joined line"
+    for variant, number, tensor in (("number", 1, 0), ("reflected", 0, 1)):
+        if variant in variants:
+            # The tensor stands at 0 in both, see `interpreter.operators`.
+            kept = joined.inputs.when({tensor: YES}).get(number)
+            numbers = Saved(() if kept is None else ((number, 0, kept),))
+            variants[variant] = replace(variants[variant], numbers=numbers)
     return replace(joined, variants=variants)
 
 

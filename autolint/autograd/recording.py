@@ -69,7 +69,7 @@ class Recorder:
     def vague(self, origin: Origin, grade: Grade, kind: Kind = Kind.UNKNOWN) -> Tensor:
         """A tensor of which nothing else is known: it may have history that was not seen."""
         state = TensorState(MAYBE, MAYBE, kind, None, None, MAYBE, MAYBE, UNKNOWN_GRAD)
-        return Tensor(state, Storage(), origin, grade)
+        return Tensor(state, Storage(unseen=True), origin, grade)
 
     def opaque(
         self,
@@ -91,7 +91,7 @@ class Recorder:
         node = Node("a call", tuple(edges), (), origin, self.stamp, opaque=True)
         node.saved = (Saved(None, Storage(), YES),) if saves else ()
         state = TensorState(YES, NO, Kind.FLOAT, None, node)
-        return Tensor(state, Storage(), origin, grade)
+        return Tensor(state, Storage(unseen=True), origin, grade)
 
     # ---------------------------------------------------------------- operations
 
@@ -202,6 +202,7 @@ class Recorder:
             state.leaf = Tri.join(state.leaf, of.state.leaf)
             if state.leaf is not NO and state.requires_grad is not NO:
                 state.accumulates = False
+                state.absent, state.guessed, state.given = MAYBE, True, True
         state.inference = Tri.join(state.inference, of.state.inference)
         storage = Storage(parts=(of.storage,))
         source = of if of.through is not Through.SELF else None
@@ -282,6 +283,11 @@ class Recorder:
         node = Node(facts.name, edges, saved, origin, self.stamp)
         for item in saved:
             self.keep(node, item)
+        # What is no tensor may be kept as one: numbers surely, others if they are given.
+        there = {position for position, _ in operands}
+        kept = [*facts.numbers.when(need).values()]
+        kept += [sure & MAYBE for at, sure in facts.inputs.when(need).items() if at not in there]
+        node.saved += tuple(Saved(None, Storage(), sure) for sure in kept)
         return node
 
     def keep(self, node: Node, saved: Saved) -> None:

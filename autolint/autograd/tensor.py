@@ -36,7 +36,9 @@ class GradHolder(Cell):
     when it was cleared, and when that took gradients which no step had used.
     `stepped` is when it was last stepped, `clipped` the last clip since. `scaled` says whether the
     gradients are multiplied by the scale of `scaler`.
-    `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared.
+    `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared;
+    `given`: that tensor was not made by backward in the ordinary way; `guessed`: the words follow
+    from a state that was not known.
     `rebound` counts, over all paths, how often `.data =` put other memory under it; `kept`: a name
     was given to its memory through `.data`.
     """
@@ -47,6 +49,8 @@ class GradHolder(Cell):
         self.read = False
         self.absent = YES if words == NO_GRAD_YET else MAYBE
         self.cleared = False
+        self.given = False
+        self.guessed = Word.UNKNOWN in words
         self.stale_at: Origin = None
         self.dropped_at: Origin = None
         self.filled: Origin = None
@@ -60,20 +64,28 @@ class GradHolder(Cell):
         self.rebound = (0, 0)
         self.last_rebind: Write | None = None
 
+    def takes_gradient(self) -> Tri:
+        """Whether a backward that comes here adds to the gradients: torch asks at that moment."""
+        return YES
+
 
 class Storage(Cell):
     """Memory that tensors share, with its version counter as a range (low, high) over all paths.
 
     `version` counts the writes that autograd sees, `hidden` those through `.data` or numpy, which
     bump no counter that it reads. `parts` are the storages this one may be, after a join (all of
-    them, if `together`); `savers` are the latest (node, saved value) that keep a value of it;
+    them, if `together`); `unseen`: it came from where nothing was seen, so
+    any other may be it; `savers` are the latest (node, saved value) that keep a value of it;
     `last_write` and `last_hidden` are the last writes by counter; `pending` is a write through a
     detached alias whose effect nobody used yet.
     """
 
-    def __init__(self, parts: tuple[Storage, ...] = (), together: bool = False) -> None:
+    def __init__(
+        self, parts: tuple[Storage, ...] = (), together: bool = False, unseen: bool = False
+    ) -> None:
         super().__init__()
         self.together = together
+        self.unseen = unseen
         self.version = (0, 0)
         self.hidden = (0, 0)
         self.parts = parts
@@ -81,6 +93,12 @@ class Storage(Cell):
         self.last_hidden: Write | None = None
         self.pending: Any = None
         self.savers: tuple[Any, ...] = ()
+
+    def all_parts(self) -> Iterator[Storage]:
+        """The storages that this one may be, and those that these may be."""
+        for part in self.parts:
+            yield part
+            yield from part.all_parts()
 
 
 class Write:
@@ -152,6 +170,10 @@ class TensorState(GradHolder):
         self.buffer = False
         self.lost: Lost | None = None
         self.marked: Origin = None
+
+    def takes_gradient(self) -> Tri:
+        """A leaf that does not require grad any more takes no gradient."""
+        return self.requires_grad
 
 
 class OffAlias:

@@ -66,7 +66,7 @@ def walk(*tensors: Tensor, targets: Targets | None = None) -> Walk:
         _narrow(best, consumers, targets)
     for item, sure in best.items():
         if not isinstance(item, Node):
-            found.reached[item] = sure
+            found.reached[item] = sure & item.takes_gradient()
             continue
         found.nodes.append((item, sure))
         if item.opaque:

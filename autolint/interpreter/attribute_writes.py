@@ -77,6 +77,7 @@ def put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
     for holder in holders:
         graph.forget(m.heap, holder)
         m.change(holder, "absent", NO)
+        m.change(holder, "given", True)
 
 
 def set_requires_grad(

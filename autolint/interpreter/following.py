@@ -129,8 +129,8 @@ def _joined_returns(m: Machine, frame: Frame) -> Value:
         for changes, _ in frame.returns
     ]
     joiner = Joiner()
-    m.heap.join(arms, frame.born, joiner.fact)
+    m.heap.join(arms, frame.born, joiner.arms)
     value = frame.returns[0][1]
-    for _, other in frame.returns[1:]:
-        value = joiner.values(value, other)
+    for changes, other in frame.returns[1:]:
+        value = joiner.arms("", value, other, frame.returns[0][0], changes)
     return value

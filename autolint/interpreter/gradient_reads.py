@@ -38,12 +38,14 @@ def read(m: Machine, tensor: Tensor, site: Site) -> Value:
     if absent is YES and (leaf is YES or state.retains_grad is YES):
         return NoGradient(tensor, site, tensor.tensor is YES)
     result = TensorState(NO, YES, state.kind, state.rank)
+    if any(holder.given for holder in holders):
+        result.requires_grad = result.leaf = result.inference = MAYBE
     result.grad_of = holders
     owned = leaf is YES or state.retains_grad is YES
     sure = YES if absent is NO and owned else MAYBE
     if not state.accumulates:
         sure = MAYBE
-    return Tensor(result, Storage(), site, tensor.grade, tensor=sure)
+    return Tensor(result, Storage(unseen=True), site, tensor.grade, tensor=sure)
 
 
 def _absent(m: Machine, holders: tuple[GradHolder, ...]) -> Tri:

@@ -239,7 +239,7 @@ class Machine:
 
     def join(self, arms: list[Changes], born: int) -> None:
         """Make the join of several states, all given as changes of the present one."""
-        self.heap.join(arms, born, Joiner().fact)
+        self.heap.join(arms, born, Joiner().arms)
 
     def any_moment(self, history: History) -> None:
         """Put the state of any moment: of each fact the join of all values that it had."""

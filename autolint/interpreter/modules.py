@@ -88,6 +88,7 @@ def build(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Value:
     if args.star and facts.parameter_switches:
         own = own & MAYBE
     module = Module(None, facts.name, own, YES if own is not NO else NO, site)
+    module.inference = Tri.of(m.autograd.mode is GradMode.INFERENCE)
     for name, value in _named(facts, args):
         found = resolve(value)
         if isinstance(found, Scalar):
@@ -177,6 +178,7 @@ def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None
 def _weight(m: Machine, module: Module, name: str, present: Tri) -> Value:
     state = TensorState(module.trainable, YES, Kind.FLOAT, None, parameter=YES)
     state.owner = module
+    state.inference = module.inference
     # No layer saves its bias: a write to it alone changes nothing that a graph needs.
     memory = Storage() if name == "bias" else module.memory
     tensor = Tensor(state, memory, module.origin, module.grade, tensor=present)
@@ -257,14 +259,7 @@ def _load(m: Machine, module: Module, node: cst.Call) -> None:
 
 def freeze(m: Machine, module: Module, value: Tri) -> None:
     """Set requires_grad of all parameters of a module."""
-    for holder in holders_of(m, module):
-        if isinstance(holder, TensorState):
-            m.change(holder, "requires_grad", value)
-        elif isinstance(holder, Module):
-            m.change(holder, "trainable", value)
-            for item in holder.attributes.values():
-                if isinstance(item, Tensor) and item.state.owner is holder:
-                    m.change(item.state, "requires_grad", value)
+    m.autograd.set_trainable(holders_of(m, module), value)
 
 
 def _register(m: Machine, module: Module, name: str, args: Arguments, site: Site) -> Value:

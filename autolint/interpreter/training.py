@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd import graph, layers
+from autolint.autograd import graph, layers, raising
 from autolint.autograd.graph import Node, Saved
 from autolint.autograd.objects import Module, Parameters
 from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    NO_GRAD_YET,
     NONE,
     YES,
     Cell,
     Grade,
+    GradMode,
     Scalar,
     Sequence,
     Tri,
@@ -25,7 +27,7 @@ from autolint.autograd.values import (
 from autolint.autograd.walking import Walk, free, walk
 from autolint.interpreter import alias_use, scalers
 from autolint.interpreter.behind import behind
-from autolint.interpreter.events import Backward, StaleSaved
+from autolint.interpreter.events import Attempt, Backward, StaleSaved
 from autolint.interpreter.freed import met
 from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Machine
@@ -40,8 +42,25 @@ def backward(m: Machine, value: Value, args: Arguments, site: Site, given: bool 
     somebody else's backward.
     """
     targets, whole = _targets(m, args.get(3, "inputs"))
-    _run(m, [value], site, targets, whole, _retained(args, 1), given=given)
+    shaped = args.get(0, "gradient") is not None
+    _run(m, [value], site, targets, whole, _retained(args, 1), given=given, shaped=shaped)
     return NONE
+
+
+def _attempt(
+    m: Machine,
+    values: list[Value],
+    targets: frozenset[Node | GradHolder] | None,
+    whole: bool,
+    site: Site,
+    shaped: bool,
+) -> None:
+    """Say whether torch raises, before the call is taken as a proof of anything."""
+    raises = MAYBE
+    loss = resolve(values[0])
+    if len(values) == 1 and whole and isinstance(loss, Tensor):
+        raises = raising.backward_raises(loss, walk(loss, targets=targets), shaped)
+    m.emit(Attempt, site, act="backward", raises=raises)
 
 
 def _run(
@@ -53,12 +72,15 @@ def _run(
     keep: Tri,
     fills: bool = True,
     given: bool = True,
+    shaped: bool = False,
 ) -> None:
     """One pass from some values through the graph, which is freed unless `keep`.
 
     `whole`: what is asked for (`targets`) is known; `fills`: gradients are added to `.grad`.
     """
     before = [_history(value) for value in values]
+    if fills and m.listens(Attempt):
+        _attempt(m, values, targets, whole, site, shaped)
     losses = [each for each in (_as_loss(m, value, site) for value in values) if each is not None]
     if not losses:
         return
@@ -99,6 +121,8 @@ def _run(
     for holder, sure in reached.items():
         scalers.reach(m, holder, scaled, scaler)
         graph.reach(m.heap, holder, sure, site)
+        if m.autograd.mode is GradMode.INFERENCE:
+            m.change(holder, "given", True)
         m.change(holder, "filled", moment)
     free(m.heap, found, keep, site)
 
@@ -116,9 +140,10 @@ def _marked(found: Walk) -> TensorState | None:
     [(holder, sure)] = found.reached.items()
     if sure is not YES or not isinstance(holder, TensorState) or holder.marked is None:
         return None
-    # Scaling by a number saves nothing; a product of tensors does.
+    # Scaling by a number saves no tensor of the program; a product of tensors does.
     plain = all(
-        node.operation.lstrip(".") in _SCALING and not node.saved for node, _ in found.nodes
+        node.operation.lstrip(".") in _SCALING and all(kept.tensor is None for kept in node.saved)
+        for node, _ in found.nodes
     )
     return holder if plain else None
 
@@ -273,6 +298,7 @@ def autograd_grad(m: Machine, args: Arguments, site: Site) -> Value:
     if isinstance(inputs, Tensor):
         count = 1
     plain = isinstance(create, Scalar) and create.known and not create.value
+    unused = args.get(6, "allow_unused") or args.get(7, "materialize_grads")
     items: list[Value] = []
     sources = list(inputs.items or ()) if isinstance(inputs, Sequence) else [inputs]
     for number in range(count or 1):
@@ -281,8 +307,11 @@ def autograd_grad(m: Machine, args: Arguments, site: Site) -> Value:
         source = resolve(given) if given is not None else None
         if isinstance(source, Tensor):
             item.state.kind, item.state.rank = source.state.kind, source.state.rank
+        item.tensor = MAYBE if unused is not None or args.star else YES
+        item.state.words, item.state.absent = NO_GRAD_YET, YES
+        item.state.guessed = False
         item.state.parameter = NO
-        item.state.inference = NO
+        item.state.inference = Tri.of(m.autograd.mode is GradMode.INFERENCE)
         if plain:
             item.state.requires_grad, item.state.leaf = NO, YES
         items.append(item)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd import graph
+from autolint.autograd import graph, raising
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor
 from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value, Word
 from autolint.interpreter import alias_use, tensors
-from autolint.interpreter.events import InPlaceWrite, LeafWritten, SavedBy, SavedWritten
+from autolint.interpreter.events import Attempt, InPlaceWrite, LeafWritten, SavedBy, SavedWritten
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -39,6 +39,9 @@ def write(
         target.off.written = True
     found, unseen = tensors.operands_of(m, operands)
     alias_use.use(m, [(0, target), *found], site)
+    if m.listens(Attempt):
+        raises = raising.write_raises(m.autograd.mode, target, found)
+        m.emit(Attempt, site, act="in-place write", raises=raises)
     event = _emit(m, target, site, target_node, operation) or _earlier(target.storage)
     sure = sure & target.tensor
     m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event)

@@ -1,73 +1,20 @@
 """Model against torch: the same program run by both, and where what the model is sure of is false.
 
-The model may say *maybe*; a *yes*, a *no* or a predicted error that torch does not confirm is a bug
-of the model.
+The model may say *maybe*; a *yes*, a *no* or an error (or its absence) that torch does not confirm
+is a bug of the model.
 """
 
 from __future__ import annotations
 
-import ast
-import traceback
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import libcst as cst
-import torch
-
-from autolint.autograd.describe import describe
-from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import NO, YES, Kind, Through, resolve
-from autolint.interpreter.events import (
-    Backward,
-    Event,
-    RequiresGradSet,
-    Revealed,
-    Scope,
-)
-from autolint.interpreter.indexing import index_file
-from autolint.interpreter.project import Project
-from autolint.interpreter.roots import analyse
-from autolint.interpreter.unit import Unit
-from autolint.positions import spans
-from autolint.runtime import observing
-from autolint.runtime.programs import Program, Statement, generate, source_of
-from autolint.testing import Answer, recording
-
-_PATH = "program.py"
-
-
-@dataclass(frozen=True)
-class Raised:
-    """The exception that ended a program in torch."""
-
-    line: int
-    error: Exception
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What torch showed: the revealed values by line, and the error at the end, if any."""
-
-    answers: dict[int, Answer]
-    raised: Raised | None
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """What the model says: the revealed values and the errors that are sure, by line."""
-
-    answers: dict[int, Answer]
-    errors: dict[int, str]
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """A claim of the model that torch does not confirm."""
-
-    line: int
-    claim: str
-    truth: str
+from autolint.runtime.claims import ask_model
+from autolint.runtime.grammar import PROLOGUE, Program, elements_of, source_of
+from autolint.runtime.model import Tally
+from autolint.runtime.programs import generate
+from autolint.runtime.questions import Claimed, Contradiction, Observed, contradictions
+from autolint.runtime.truths import run_torch
 
 
 @dataclass(frozen=True)
@@ -79,124 +26,27 @@ class Verdict:
     observed: Observed
 
     def contradictions(self) -> list[Contradiction]:
-        """Where the model is sure and wrong, up to the line where torch raised."""
-        raised = self.observed.raised
-        end = raised.line if raised is not None else float("inf")
-        found = list(_wrong_answers(self.claimed.answers, self.observed.answers))
-        for line, reason in self.claimed.errors.items():
-            if line < end:
-                found.append(Contradiction(line, f"raises: {reason}", "does not raise"))
-        return sorted(found, key=lambda one: one.line)
+        """Where the model is sure and wrong."""
+        return contradictions(self.claimed, self.observed)
 
     def __str__(self) -> str:
-        notes = {
-            one.line: f"  # model: {one.claim}; torch: {one.truth}" for one in self.contradictions()
-        }
+        notes: dict[int, list[str]] = {}
+        for one in self.contradictions():
+            line, around = one.place
+            when = f" (iteration {' of '.join(map(str, reversed(around)))})" if around else ""
+            notes.setdefault(line, []).append(f"model: {one.claim}; torch: {one.truth}{when}")
         lines = self.source.splitlines()
-        return "\n".join(line + notes.get(n, "") for n, line in enumerate(lines, 1))
-
-
-def _wrong_answers(claims: dict[int, Answer], truths: dict[int, Answer]) -> Iterator[Contradiction]:
-    for line, truth in truths.items():
-        claim = claims.get(line)
-        if claim is None:
-            yield Contradiction(line, "does not get here", str(truth))
-        elif observing.contradictions(claim, truth):
-            yield Contradiction(line, str(claim), str(truth))
+        first = PROLOGUE.count("\n") if self.source.startswith(PROLOGUE) else 0
+        shown = enumerate(lines[first:], first + 1)
+        return "\n".join(
+            f"{line}  # {'; '.join(notes[n])}" if n in notes else line for n, line in shown
+        )
 
 
 def judge(program: Program) -> Verdict:
     """Run a program in torch and in the model."""
     source = source_of(program)
     return Verdict(source, ask_model(source), run_torch(source))
-
-
-def run_torch(source: str) -> Observed:
-    """Execute a program: what its `reveal`s saw until it ended or raised."""
-    answers: dict[int, Answer] = {}
-
-    def record(path: str, line: int, value: object) -> None:
-        answers[line] = observing.describe(value)
-
-    mode = torch.is_grad_enabled()
-    torch.manual_seed(0)
-    raised = None
-    with warnings.catch_warnings(), recording(record):
-        warnings.simplefilter("ignore")
-        try:
-            exec(compile(source, _PATH, "exec"), {"__name__": "program"})
-        except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno for frame in frames if frame.filename == _PATH]
-            raised = Raised(lines[-1] or 0, error)
-        finally:
-            torch.set_grad_enabled(mode)
-    return Observed(answers, raised)
-
-
-class _Listener:
-    """Takes the events that make a claim, at the moment they happen."""
-
-    wanted: frozenset[type[Event]] = frozenset({Revealed, Backward, RequiresGradSet})
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[cst.CSTNode, Answer]] = []
-        self.errors: list[tuple[cst.CSTNode, str]] = []
-        self.complete = True
-
-    def scope_entered(self, scope: Scope) -> None:
-        """Nothing is claimed by this."""
-
-    def emit(self, event: Event) -> None:
-        """Note a claim: values change later, so they are described at once."""
-        if isinstance(event, Revealed):
-            self.answers.append((event.site.node, Answer.parse(describe(event.value))))
-            return
-        reason = predicted_error(event)
-        if reason is not None:
-            self.errors.append((event.site.node, reason))
-
-    def root_finished(self, complete: bool) -> None:
-        """Bounds are there for long programs, ours are short."""
-        self.complete &= complete
-
-
-def ask_model(source: str) -> Claimed:
-    """Interpret a program: what the model says of its `reveal`s, and where it must raise."""
-    module = cst.parse_module(source)
-    listener = _Listener()
-    project = Project(lambda path: None)
-    tree = ast.parse(source)
-    index = index_file(_PATH, tree)
-    project.add(index, tree)
-    analyse(Unit(_PATH, module), index, project, listener)
-    nodes = [node for node, _ in (*listener.answers, *listener.errors)]
-    places = spans(module, nodes)
-    return Claimed(
-        {places[id(node)].line: answer for node, answer in listener.answers},
-        {places[id(node)].line: reason for node, reason in listener.errors},
-    )
-
-
-def predicted_error(event: Event) -> str | None:
-    """Why torch must raise where this event is, None if it need not."""
-    if isinstance(event, Backward):
-        return _backward_error(event)
-    if isinstance(event, RequiresGradSet) and event.value is YES:
-        wrong = event.kind in (Kind.BOOL, Kind.INT)
-        return "only floating point tensors require grad" if wrong else None
-    return None
-
-
-def _backward_error(event: Backward) -> str | None:
-    loss = resolve(event.loss)
-    if isinstance(loss, Tensor) and loss.tensor is YES and loss.state.requires_grad is NO:
-        return "backward on a value that does not require grad"
-    if event.freed:
-        return "backward over a freed graph"
-    if any(stale.through in (Through.SELF, Through.DETACH) for stale in event.stale):
-        return "a saved value was changed in place"
-    return None
 
 
 def shrink(program: Program, wrong: Callable[[Program], bool]) -> Program:
@@ -212,22 +62,67 @@ def shrink(program: Program, wrong: Callable[[Program], bool]) -> Program:
 
 
 def _shortenings(program: Program) -> Iterator[Program]:
-    for place, statement in enumerate(program):
+    half = len(program) // 2
+    if half > 4:
+        yield program[:half]
+    for place in range(len(program) - 1, -1, -1):
+        statement = program[place]
         before, after = program[:place], program[place + 1 :]
         yield before + after
-        if statement.body:
-            yield before + statement.body + after
-            for body in _shortenings(statement.body):
-                if body:
-                    yield (*before, Statement(statement.text, body), *after)
+        for inside in (statement.body, statement.orelse):
+            if inside:
+                yield before + inside + after
+        if statement.orelse:
+            yield (*before, replace(statement, orelse=()), *after)
+        for body in _shortenings(statement.body):
+            if body:
+                yield (*before, replace(statement, body=body), *after)
+        for orelse in _shortenings(statement.orelse):
+            yield (*before, replace(statement, orelse=orelse), *after)
 
 
 def is_contradicted(program: Program) -> bool:
-    """Whether torch contradicts the model, in a program that has all the names it uses."""
-    verdict = judge(program)
+    """Whether torch contradicts the model, in a program that fails of autograd only, if at all."""
+    try:
+        verdict = judge(program)
+    except SyntaxError:
+        return False
     raised = verdict.observed.raised
-    broken = raised is not None and isinstance(raised.error, NameError | AttributeError)
+    broken = raised is not None and not raised.ours
     return not broken and bool(verdict.contradictions())
+
+
+def explain(program: Program) -> str:
+    """The smallest program that shows what is wrong in this one, with both claims in it."""
+    return str(judge(shrink(_until(program), is_contradicted)))
+
+
+def _until(program: Program) -> Program:
+    """The program up to the first statement that shows something wrong."""
+    last = judge(program).contradictions()[0].place[0]
+    line = PROLOGUE.count("\n")
+    for place, statement in enumerate(program, 1):
+        line += sum(1 for _ in statement.lines())
+        if line >= last:
+            return program[:place]
+    return program
+
+
+def count(tally: Tally, program: Program, verdict: Verdict) -> None:
+    """Count what was asked of a program, and what the model answered."""
+    tally.programs += 1
+    tally.elements.update(elements_of(program).keys())
+    claimed, observed = verdict.claimed, verdict.observed
+    for place, truths in observed.answers.items():
+        claims = claimed.answers.get(place, {})
+        for question, truth in truths.items():
+            if truth is not None:
+                tally.asked[question] += 1
+                tally.answered[question] += claims.get(question) is not None
+    for place in observed.reached:
+        for decision in claimed.decisions.get(place, ()):
+            tally.asked[decision.act] += 1
+            tally.answered[decision.act] += decision.raises is not None
 
 
 def explore(seeds: range) -> Iterator[Verdict]:

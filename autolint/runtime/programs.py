@@ -1,205 +1,55 @@
-"""Random straight-line programs over tensors, from a seed.
+"""Random programs over tensors and small modules, from a seed.
 
 A program is grown by executing it: a statement that torch refuses for a reason that is no matter of
 autograd (shapes, kinds) is not taken, so what remains is a program somebody could have written. The
 same seed gives the same program on the same torch.
+
+Which way a branch goes, and how often a loop runs, is decided by shapes and constants, never by
+random values. A loop whose length is hidden from the model runs twice: the model, too, runs two
+iterations of such loops and takes the second for all later ones (DESIGN §5).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-PROLOGUE = ("import torch", "from autolint.testing import reveal")
-_HEADERS: dict[str, type[AbstractContextManager[Any]]] = {
-    "with torch.no_grad():": torch.no_grad,
-    "with torch.enable_grad():": torch.enable_grad,
-    "with torch.inference_mode():": torch.inference_mode,
-}
+from autolint.runtime.grammar import (
+    DECIDED,
+    FAMILIES,
+    HEADERS,
+    MODULES,
+    OPTIMIZERS,
+    PROLOGUE,
+    TRAINABLE,
+    Family,
+    Program,
+    Statement,
+    text_of,
+)
 
-
-@dataclass(frozen=True)
-class Statement:
-    """One line of a program; for a `with` block its header, and the statements inside."""
-
-    text: str
-    body: tuple[Statement, ...] = ()
-
-    def lines(self, indent: str = "") -> Iterator[str]:
-        """The source lines."""
-        yield indent + self.text
-        for statement in self.body:
-            yield from statement.lines(indent + "    ")
-
-
-Program = tuple[Statement, ...]
-
-
-def source_of(program: Program) -> str:
-    """The program as Python source, with the imports it needs."""
-    lines = [line for statement in program for line in statement.lines()]
-    return "\n".join([*PROLOGUE, *lines, ""])
-
-
-# {new} is bound by the statement, {x} and {y} are tensors made before, {n} is a number.
-_FACTORIES = """
-    {new} = torch.ones(2, 3, requires_grad=True)
-    {new} = torch.rand(3, requires_grad=True)
-    {new} = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    {new} = torch.tensor({n}, requires_grad=True)
-    {new} = torch.nn.Parameter(torch.ones(2, 3))
-    {new} = torch.zeros(2, 3)
-    {new} = torch.ones(3)
-    {new} = torch.full((2, 3), {n})
-    {new} = torch.tensor({n})
-    {new} = torch.arange(3)
-    {new} = torch.tensor([1, 2, 3])
-    {new} = torch.tensor([True, False, True])
-    {new} = torch.ones(3, dtype=torch.complex64)
-    {new} = torch.zeros_like({x})
-    {new} = torch.ones_like({x})
-"""
-_OPERATIONS = """
-    {new} = {x} + {y}
-    {new} = {x} - {y}
-    {new} = {x} * {y}
-    {new} = {x} / {y}
-    {new} = {x} @ {y}
-    {new} = {x} * {n}
-    {new} = {n} - {x}
-    {new} = {x} / {n}
-    {new} = {x} ** 2
-    {new} = {n} ** {x}
-    {new} = -{x}
-    {new} = {x} > {n}
-    {new} = {x} == {y}
-    {new} = torch.maximum({x}, {y})
-    {new} = torch.where({x} > {n}, {x}, {y})
-    {new} = {x}.exp()
-    {new} = {x}.sin()
-    {new} = torch.tanh({x})
-    {new} = torch.sigmoid({x})
-    {new} = torch.relu({x})
-    {new} = torch.nn.functional.gelu({x})
-    {new} = torch.nn.functional.softplus({x})
-    {new} = {x}.abs()
-    {new} = {x}.sqrt()
-    {new} = {x}.round()
-    {new} = {x}.sign()
-    {new} = {x}.clamp(min=0)
-    {new} = {x}.softmax(0)
-    {new} = {x}.cumsum(0)
-    {new} = {x}.clone()
-    {new} = torch.cat([{x}, {y}])
-    {new} = torch.stack([{x}, {y}])
-    {new} = torch.addcmul({x}, {x}, {y})
-    {new} = torch.lerp({x}, {y}, 0.5)
-    {new} = {x}.masked_fill({x} > {n}, 0.0)
-    {new} = {x}.sum()
-    {new} = {x}.mean()
-    {new} = {x}.prod()
-    {new} = {x}.max()
-    {new} = {x}.sum(0)
-    {new} = {x}.argmax()
-    {new} = {x}.long()
-    {new} = {x}.float()
-    {new} = {x}.double()
-    {new} = {x}.bool()
-    {new} = torch.nn.functional.mse_loss({x}, {y})
-    {new}, indices = {x}.max(0)
-    {new} = {x}.sum().item() * {y}
-"""
-_ALIASES = """
-    {new} = {x}
-    {new} = {x}.detach()
-    {new} = {x}.data
-    {new} = {x}.detach().clone()
-    {new} = {x}.view(-1)
-    {new} = {x}.view(3, -1)
-    {new} = {x}.reshape(-1)
-    {new} = {x}[0]
-    {new} = {x}[:1]
-    {new} = {x}.unsqueeze(0)
-    {new} = {x}.squeeze(0)
-    {new} = {x}.t()
-    {new} = {x}.transpose(0, 1)
-    {new} = {x}.flatten()
-    {new} = {x}.contiguous()
-    {new} = {x}.expand(2, -1)
-    {new} = torch.as_tensor({x})
-    {new}, *rest = {x}.unbind(0)
-    {new}, *rest = {x}.chunk(2)
-"""
-_WRITES = """
-    {x}.add_({n})
-    {x}.mul_({n})
-    {x}.add_({y})
-    {x}.mul_({y})
-    {x}.copy_({y})
-    {x}.zero_()
-    {x}.exp_()
-    {x}.sigmoid_()
-    torch.relu_({x})
-    {x} += {n}
-    {x} += {y}
-    {x} *= {y}
-    {x}[0] = {n}
-    {x}[0] = {y}
-    {x}[:1] += {y}
-    {x}.data.mul_({n})
-    {x}.data[0] = {n}
-    {x}.data += {y}
-    {x}.detach().add_({n})
-    {x}.data = {y}.data
-    {x}.data = torch.zeros_like({x})
-    {new} = {x}.mul_({n})
-"""
-_FLAGS = """
-    {x}.requires_grad_()
-    {x}.requires_grad_(False)
-    {x}.requires_grad = True
-    {x}.detach_()
-    {x}.retain_grad()
-    {x}.grad = None
-"""
-_BACKWARDS = """
-    {x}.backward()
-    {x}.sum().backward()
-    {x}.sum().backward()
-    {x}.sum().backward(retain_graph=True)
-    ({x} * {y}).sum().backward()
-    {x}.backward(torch.ones_like({x}))
-"""
-
-
-def _templates(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.strip().splitlines())
-
-
-_FAMILIES = {
-    "factory": (3, _templates(_FACTORIES)),
-    "operation": (8, _templates(_OPERATIONS)),
-    "alias": (4, _templates(_ALIASES)),
-    "write": (5, _templates(_WRITES)),
-    "flag": (1, _templates(_FLAGS)),
-    "backward": (3, _templates(_BACKWARDS)),
-}
-_CHANGING = frozenset({"write", "flag", "backward"})
-"""Families that change tensors made before: what they touch is revealed again."""
 _KEPT_ERRORS = (
     (re.compile("modified by an inplace operation|through the graph a second time"), 1.0),
     (re.compile("leaf|require|inference|no_grad|multiple views|scalar outputs"), 0.15),
 )
 """How often an error that a statement raises is kept, and ends the program, by its message."""
-_LENGTH = (8, 18)
+_LENGTH = (8, 16)
+_MAX_DEPTH = 2
+_UNEXECUTED = tuple(
+    family
+    for family in FAMILIES
+    if family.element in ("operation", "view", "detach or .data", "in-place write", "backward")
+)
+
+
+class _Abandoned(Exception):
+    """A block cannot be run as often as it must: the program is better off without it."""
 
 
 def generate(seed: int) -> Program:
@@ -209,70 +59,190 @@ def generate(seed: int) -> Program:
         return _Grower(random.Random(seed)).grow()
 
 
+@functools.cache
+def _prologue() -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(PROLOGUE, names)
+    return names
+
+
 class _Grower:
     """Grows one program while executing it."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.globals: dict[str, Any] = {"torch": torch}
-        self.modes: list[type[AbstractContextManager[Any]]] = []
+        self.seed = rng.randrange(2**31)
+        self.globals = dict(_prologue())
+        self.modes: list[str] = []
         self.names: list[str] = []
+        self.modules: list[str] = []
+        self.optimizers: list[str] = []
+        self.made = 0
+        self.depth = 0
         self.ended = False
 
     def grow(self) -> Program:
-        torch.manual_seed(self.rng.randrange(2**31))
-        program = self._statements(("factory", self.rng.choice(_FAMILIES["factory"][1][:3])))
-        program += self._block(self.rng.randint(*_LENGTH))
-        if not self.ended:
-            program += [Statement(f"reveal({name})") for name in self.names]
-            program += [
-                Statement(f"reveal({name}.grad)") for name in self.names if self._leaf(name)
-            ]
-        return tuple(program)
-
-    def _block(self, length: int) -> list[Statement]:
-        found: list[Statement] = []
-        for _ in range(length):
+        torch.manual_seed(self.seed)
+        program = self._statements(TRAINABLE, self.rng.choice(TRAINABLE.templates))
+        for _ in range(self.rng.randint(*_LENGTH)):
             if self.ended:
                 break
-            if self.rng.random() < 0.12 and len(self.modes) < 2:
-                found.append(self._with())
-            else:
-                found += self._statements(self._choice())
-        return found
+            kept = (list(self.names), list(self.modules), list(self.optimizers))
+            try:
+                program += self._next()
+            except _Abandoned:
+                self.names, self.modules, self.optimizers = kept
+                self.modes, self.depth = [], 0
+                self._again(program)
+        if not self.ended:
+            program += self._last_looks()
+        return tuple(program)
 
-    def _with(self) -> Statement:
-        header = self.rng.choice(("with torch.no_grad():",) * 3 + tuple(_HEADERS))
-        self.modes.append(_HEADERS[header])
+    def _again(self, program: list[Statement]) -> None:
+        """Execute the program from its start."""
+        torch.manual_seed(self.seed)
+        self.globals = dict(_prologue())
+        exec(text_of(program), self.globals)
+
+    def _last_looks(self) -> list[Statement]:
+        looks = [f"reveal({name})" for name in self.names]
+        looks += [f"reveal({name}.grad)" for name in self.names if self._is(name, leaf=True)]
+        for _ in range(4):
+            looks.append(f"reveal(({self._name()}, {self._name()}))")
+        return [Statement(look) for look in dict.fromkeys(looks)]
+
+    # ------------------------------------------------------------------ blocks
+
+    def _next(self) -> list[Statement]:
+        if self.depth < _MAX_DEPTH:
+            compound = self.rng.choices((self._with, self._branch, self._loop, None), (5, 5, 5, 40))
+            if compound[0] is not None:
+                return compound[0]()
+        return self._statements(*self._choice(FAMILIES))
+
+    def _block(self, length: int) -> tuple[Statement, ...]:
+        found: list[Statement] = []
+        self.depth += 1
+        for _ in range(length):
+            if not self.ended:
+                found += self._next()
+        self.depth -= 1
+        return tuple(found) or (Statement("pass"),)
+
+    def _with(self) -> list[Statement]:
+        mode = self.rng.choice(HEADERS)
+        self.modes.append(mode)
         body = self._block(self.rng.randint(1, 4))
         self.modes.pop()
-        return Statement(header, tuple(body) or (Statement("pass"),))
+        return [Statement(f"with {mode}():", body, element="grad mode")]
 
-    def _choice(self) -> tuple[str, str]:
-        families = list(_FAMILIES)
-        weights = [weight for weight, _ in _FAMILIES.values()]
-        family = self.rng.choices(families, weights)[0]
-        return family, self.rng.choice(_FAMILIES[family][1])
+    def _branch(self) -> list[Statement]:
+        test = self.rng.choice((*DECIDED, f"{self._name()}.numel() > 3"))
+        if self._execute(f"taken = {test}") is not None:
+            return []
+        taken = self.globals["taken"]
+        other = self._unexecuted(self.rng.randint(1, 3))
+        if not taken and self.rng.random() < 0.3:
+            return [Statement(f"if {test}:", other, element="branch")]
+        arm = self._block(self.rng.randint(1, 4))
+        if taken:
+            orelse = other if self.rng.random() < 0.6 else ()
+            return [Statement(f"if {test}:", arm, orelse, element="branch")]
+        return [Statement(f"if {test}:", other, arm, element="branch")]
 
-    def _statements(self, choice: tuple[str, str]) -> list[Statement]:
-        """The statement made from a template, if torch takes it, and what to reveal after it."""
-        family, template = choice
-        fill = {
+    def _unexecuted(self, length: int) -> tuple[Statement, ...]:
+        """An arm that is not taken: it only binds names that are bound already."""
+        found = []
+        for _ in range(length):
+            family, template = self._choice(_UNEXECUTED)
+            text = template.format(**{**self._fill(family), "new": self._name()})
+            found.append(Statement(text, element=family.element))
+        return tuple(found)
+
+    def _loop(self) -> list[Statement]:
+        number = self.made
+        self.made += 1
+        if self.rng.random() < 0.3:
+            items = [self._name(), self._name()]
+            variable, shown = f"e{number}", f"({', '.join(items)})"
+        else:
+            items = ["0", "1"]
+            variable, shown = f"i{number}", self.rng.choice(("range(2)", 'range(json.loads("2"))'))
+        self._run(f"{variable} = {items[0]}")
+        body = self._block(self.rng.randint(1, 5))
+        leaves = self.rng.random() < 0.15
+        if leaves and not self.ended:
+            body = (*body, Statement(f"if {self.rng.choice(DECIDED)}:", (Statement("break"),)))
+        header = f"for {variable} in {shown}:"
+        loop = Statement(header, body, element="loop")
+        if not self.ended and DECIDED[0] not in body[-1].text:
+            self._second(loop, f"for {variable} in ({items[1]},):")
+        return [loop]
+
+    def _second(self, loop: Statement, header: str) -> None:
+        """Run the second iteration of a loop."""
+        error = self._execute(text_of([Statement(header, loop.body)]))
+        if error is not None:
+            if not self._keeps(error):
+                raise _Abandoned
+            self.ended = True
+
+    # ------------------------------------------------------------------ statements
+
+    def _choice(self, families: tuple[Family, ...]) -> tuple[Family, str]:
+        family = self.rng.choices(families, [family.weight for family in families])[0]
+        return family, self.rng.choice(family.templates)
+
+    def _fill(self, family: Family) -> dict[str, str]:
+        number = len(self.names)
+        new = f"t{number}"
+        if self.names and self.rng.random() < 0.15:
+            new = self.rng.choice(self.names)
+        return {
             "x": self._target(family),
             "y": self._name(),
-            "new": self._new(),
-            "n": self._number(),
+            "new": new,
+            "n": self.rng.choice(("2.0", "0.5", "3.0", "2", "1")),
+            "m": self.rng.choice(self.modules or ["nothing"]),
+            "o": self.rng.choice(self.optimizers or ["nothing"]),
+            "module": f"m{len(self.modules)}",
+            "optimizer": f"o{len(self.optimizers)}",
         }
+
+    def _statements(self, family: Family, template: str) -> list[Statement]:
+        """The statement made from a template, if torch takes it, and what to reveal after it."""
+        needed = self._needed(template)
+        fill = self._fill(family)
         text = template.format(**fill)
         error = self._execute(text)
         if error is None:
-            if "{new}" in template and fill["new"] not in self.names:
-                self.names.append(fill["new"])
-            return [Statement(text), *self._reveals(family, template, fill)]
+            self._remember(template, fill)
+            looks = self._looks(family, template, fill)
+            return [*needed, Statement(text, element=family.element), *looks]
         if self._keeps(error):
             self.ended = True
-            return [Statement(text)]
+            return [*needed, Statement(text, element=family.element)]
+        return needed
+
+    def _needed(self, template: str) -> list[Statement]:
+        """The module or optimizer that a template is about, if there is none yet."""
+        if "{m}" in template and not self.modules:
+            return self._statements(MODULES, self.rng.choice(MODULES.templates))
+        if "{o}" in template and not self.optimizers:
+            return self._statements(OPTIMIZERS, self.rng.choice(OPTIMIZERS.templates))
         return []
+
+    def _remember(self, template: str, fill: dict[str, str]) -> None:
+        for word, known in (("module", self.modules), ("optimizer", self.optimizers)):
+            if f"{{{word}}}" in template:
+                known.append(fill[word])
+        if "{new}" in template:
+            name = fill["new"]
+            tensor = isinstance(self.globals[name], torch.Tensor)
+            if tensor and name not in self.names:
+                self.names.append(name)
+            elif not tensor and name in self.names:
+                self.names.remove(name)
 
     def _keeps(self, error: Exception) -> bool:
         if not isinstance(error, RuntimeError):
@@ -282,54 +252,52 @@ class _Grower:
 
     def _execute(self, text: str) -> Exception | None:
         before = dict(self.globals)
-        with contextlib.ExitStack() as stack:
-            for mode in self.modes:
-                stack.enter_context(mode())
-            try:
-                exec(text, self.globals)
-            except Exception as error:
-                self.globals = before
-                return error
+        try:
+            self._run(text)
+        except Exception as error:
+            self.globals = before
+            return error
         return None
 
-    def _reveals(self, family: str, template: str, fill: dict[str, str]) -> list[Statement]:
-        shown = [fill["new"]] if "{new}" in template else []
-        if family in _CHANGING:
-            shown += [fill["x"], *self.rng.sample(self.names, min(2, len(self.names)))]
-        found = [Statement(f"reveal({name})") for name in dict.fromkeys(shown)]
-        if family == "backward":
-            found += [Statement(f"reveal({name}.grad)") for name in self.names if self._leaf(name)]
-        return found
+    def _run(self, text: str) -> None:
+        with contextlib.ExitStack() as stack:
+            for mode in self.modes:
+                stack.enter_context(getattr(torch, mode.partition(".")[2])())
+            exec(text, self.globals)
 
-    def _leaf(self, name: str) -> bool:
-        return self._is(name, leaf=True)
+    def _looks(self, family: Family, template: str, fill: dict[str, str]) -> list[Statement]:
+        shown = [fill["new"]] if "{new}" in template else []
+        if family.changes:
+            shown += [fill["x"], *self.rng.sample(self.names, min(2, len(self.names)))]
+        looks = [f"reveal({name})" for name in dict.fromkeys(shown) if name in self.globals]
+        if family.changes and "backward" in template:
+            looks += [f"reveal({name}.grad)" for name in self.names if self._is(name, leaf=True)]
+        if "{new}" in template and self.rng.random() < 0.3:
+            looks.append(f"reveal(({fill['new']}, {self._name()}))")
+        return [Statement(look) for look in looks]
+
+    # ------------------------------------------------------------------ names
 
     def _is(self, name: str, *, leaf: bool) -> bool:
         """Whether a tensor requires grad, and is a leaf or not."""
-        tensor = self.globals[name]
+        tensor = self.globals.get(name)
         try:
-            return bool(tensor.requires_grad and tensor.is_leaf == leaf)
+            return isinstance(tensor, torch.Tensor) and bool(
+                tensor.requires_grad and tensor.is_leaf == leaf
+            )
         except RuntimeError:
             # One of several views of a base that was written: torch refuses to look at it.
             return False
 
-    def _target(self, family: str) -> str:
-        """The tensor a statement is about: rather a result with history for writes, backwards."""
-        if family in ("write", "backward") and self.rng.random() < 0.7:
-            results = [name for name in self.names if self._is(name, leaf=False)]
-            if results:
-                return self.rng.choice(results)
+    def _target(self, family: Family) -> str:
+        """The tensor a statement is about, as its family wants it most of the time."""
+        if (family.results or family.leaves) and self.rng.random() < 0.7:
+            wanted = [name for name in self.names if self._is(name, leaf=family.leaves)]
+            if wanted:
+                return self.rng.choice(wanted)
         return self._name()
 
     def _name(self) -> str:
         """A tensor made before, rather a late one."""
         late = self.names[-4:] if self.rng.random() < 0.6 else self.names
         return self.rng.choice(late or ["nothing"])
-
-    def _new(self) -> str:
-        if self.names and self.rng.random() < 0.15:
-            return self.rng.choice(self.names)
-        return f"t{len(self.names)}"
-
-    def _number(self) -> str:
-        return self.rng.choice(("2.0", "0.5", "3.0", "2", "1"))

@@ -9,6 +9,7 @@ import torch
 
 from autolint.runtime.cases import run_fixture
 from autolint.runtime.findings import Part
+from autolint.runtime.model import Batch, Refuted, Tally
 from autolint.runtime.outcomes import Machine, Outcome
 from autolint.testing import read_fixture
 
@@ -50,3 +51,24 @@ def present(tell: Tell, *names: str) -> list[str]:
     from autolint.runtime import probe_parts
 
     return probe_parts.present(names)
+
+
+def conform(tell: Tell, first: str, end: str) -> Batch:
+    """Compare model and torch on the programs of some seeds; `tell` gets each seed before it runs.
+
+    Imported here, for only this needs LibCST.
+    """
+    from autolint.runtime.conformance import count, explain, judge
+    from autolint.runtime.programs import generate
+
+    torch.set_num_threads(1)
+    tally = Tally()
+    refuted: list[Refuted] = []
+    for seed in range(int(first), int(end)):
+        tell(seed)
+        program = generate(seed)
+        verdict = judge(program)
+        count(tally, program, verdict)
+        if verdict.contradictions():
+            refuted.append(Refuted(seed, "model and torch disagree", explain(program)))
+    return Batch(str(torch.__version__), tally, tuple(refuted))

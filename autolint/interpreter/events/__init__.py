@@ -7,7 +7,7 @@ other function. Where `company` is not empty, one of these must occur as well, t
 function that it calls.
 """
 
-from autolint.interpreter.events.base import Event, Guard, LoopMark, Moment, Scope
+from autolint.interpreter.events.base import Attempt, Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.events.leaves import (
     GradRead,
     LeafLost,
@@ -41,6 +41,7 @@ from autolint.interpreter.events.training import (
 
 __all__ = [
     "Age",
+    "Attempt",
     "Backward",
     "Carried",
     "Clip",

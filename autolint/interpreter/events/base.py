@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from autolint.autograd.values import Cell, GradMode
+from autolint.autograd.values import Cell, GradMode, Tri
 from autolint.interpreter.unit import Site
 
 
@@ -78,3 +78,15 @@ class Event:
     mode: GradMode
     loops: tuple[LoopMark, ...]
     guards: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Event):
+    """Something begins that torch may refuse: a "backward", or an "in-place write".
+
+    `raises` says whether it does. For `autolint verify --model`, which asks torch the same: it
+    triggers nothing.
+    """
+
+    act: str
+    raises: Tri

@@ -10,6 +10,7 @@ from autolint.interpreter.events import (
     Age,
     Attempt,
     Backward,
+    ClassDecorated,
     DataRebind,
     Event,
     GradientClipped,
@@ -19,6 +20,7 @@ from autolint.interpreter.events import (
     LeafRebound,
     LeafWritten,
     LoopFinished,
+    LossApplied,
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
@@ -45,6 +47,7 @@ def test_every_event_is_tested_here() -> None:
     tested = {
         Attempt,
         Backward,
+        ClassDecorated,
         DataRebind,
         GradRead,
         GradientClipped,
@@ -53,6 +56,7 @@ def test_every_event_is_tested_here() -> None:
         LeafRebound,
         LeafWritten,
         LoopFinished,
+        LossApplied,
         ModuleBuilt,
         OffAliasUsed,
         OptimizerStep,
@@ -80,6 +84,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
         "M()\ntotal = 0.0\n"
         "for i in range(9):\n    z = (u * u).sum()\n    z.backward()\n    total = total + z\n"
+        "M()\n"
+        "@torch.no_grad()\nclass N:\n    pass\n"
+        "nn.functional.cross_entropy(w.softmax(0), w)\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

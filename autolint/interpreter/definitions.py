@@ -6,13 +6,14 @@ import re
 
 import libcst as cst
 
-from autolint.autograd import graph
+from autolint.autograd import graph, library
 from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
-from autolint.autograd.values import MAYBE, Grade, Qualified, Unknown, Value, resolve
+from autolint.autograd.values import MAYBE, Grade, GradMode, Qualified, Unknown, Value, resolve
 from autolint.interpreter import calls, classes, expressions, flow, modules, names, scalers
 from autolint.interpreter.behind import behind
 from autolint.interpreter.decorators import decorate_by_name
+from autolint.interpreter.events import ClassDecorated
 from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Frame, Machine
 from autolint.interpreter.objects import (
@@ -146,6 +147,7 @@ def run_class_def(m: Machine, node: cst.ClassDef) -> bool:
     for decorator in node.decorators:
         value = resolve(expressions.evaluate(m, decorator.decorator))
         name = value.name if isinstance(value, Qualified) else ""
+        _switch_mode(m, cls, value, decorator)
         cls.fields_from_body = cls.fields_from_body or name.endswith(("dataclass", "define"))
         if isinstance(value, Unknown) and "dataclass" in value.name:
             cls.fields_from_body = True
@@ -171,6 +173,20 @@ def run_class_def(m: Machine, node: cst.ClassDef) -> bool:
         m.classes.append(cls)
     names.bind(m, node.name.value, cls)
     return True
+
+
+def _switch_mode(m: Machine, cls: ClassValue, value: Value, decorator: cst.Decorator) -> None:
+    """`@torch.no_grad()` or `@torch.no_grad` on a class."""
+    mode: GradMode | None = None
+    if isinstance(value, Manager):
+        mode = value.mode
+        if value.before is not None:
+            m.autograd.mode = value.before  # as a decorator set_grad_enabled does not leak
+    elif isinstance(value, Qualified):
+        facts = library.grad_mode(value.name)
+        mode = facts.default if facts is not None else None
+    if mode is not None:
+        m.emit(ClassDecorated, m.site(decorator), class_name=cls.name, set_mode=mode)
 
 
 def _fields(node: cst.ClassDef) -> tuple[str, ...]:

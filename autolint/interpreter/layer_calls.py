@@ -25,11 +25,13 @@ from autolint.interpreter import (
     calls,
     classes,
     following,
+    losses,
     modules,
     tensors,
     unseen,
     writes,
 )
+from autolint.interpreter.events import LossApplied
 from autolint.interpreter.iteration import summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
@@ -89,6 +91,9 @@ def _call_layer(
         return _unseen(m, module, args, node)
     if facts.is_loss:
         facts = _loss_call(module, facts)
+        short = facts.name.rpartition(".")[2]
+        if short in losses.JUDGED and m.listens(LossApplied):
+            losses.applied(m, short, args.get(0, "input"), node)
     site = m.site(node)
     values: list[tuple[int, Value]] = []
     if module.own is not NO:

@@ -15,6 +15,7 @@ from autolint.interpreter import (
     factory_calls,
     functions,
     gradient_reads,
+    losses,
     methods,
     modules,
     op_calls,
@@ -24,6 +25,7 @@ from autolint.interpreter import (
     writes,
 )
 from autolint.interpreter.behind import behind
+from autolint.interpreter.events import LossApplied
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, Manager
 from autolint.interpreter.unit import Site
@@ -111,6 +113,8 @@ def _op(m: Machine, name: str, op: OpFacts, args: Arguments, node: cst.Call) -> 
         return writes.write(m, first, op, others, m.site(node), node.args[0].value, short)
     if short == "detach" and isinstance(first, Tensor):
         return m.autograd.detached(first, Through.DETACH, m.site(node))
+    if short in losses.JUDGED and m.listens(LossApplied):
+        losses.applied(m, short, args.get(0, "input"), node)
     return op_calls.run(m, short, op, args, node)
 
 

@@ -24,7 +24,12 @@ from autolint.interpreter.events.memory import (
     SavedWritten,
     SourceUsed,
 )
-from autolint.interpreter.events.modules import ModuleBuilt, StoredTensor
+from autolint.interpreter.events.modules import (
+    ClassDecorated,
+    LossApplied,
+    ModuleBuilt,
+    StoredTensor,
+)
 from autolint.interpreter.events.training import (
     Age,
     Backward,
@@ -44,6 +49,7 @@ __all__ = [
     "Attempt",
     "Backward",
     "Carried",
+    "ClassDecorated",
     "Clip",
     "DataRebind",
     "Event",
@@ -58,6 +64,7 @@ __all__ = [
     "LeafWritten",
     "LoopFinished",
     "LoopMark",
+    "LossApplied",
     "ModuleBuilt",
     "Moment",
     "OffAliasUsed",

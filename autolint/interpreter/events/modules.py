@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import libcst as cst
+
 from autolint.autograd.objects import Module
 from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import GradMode
 from autolint.interpreter.events.base import Event, Scope
 from autolint.interpreter.unit import Site
 
@@ -41,3 +44,39 @@ class ModuleBuilt(Event):
     class_name: str
     tensors: tuple[StoredTensor, ...]
     facts: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDecorated(Event):
+    """A class is decorated with a grad mode. The site is the decorator, its statement the class."""
+
+    triggers = frozenset({"no_grad", "enable_grad", "inference_mode", "set_grad_enabled"})
+
+    class_name: str
+    set_mode: GradMode
+
+
+@dataclass(frozen=True, slots=True)
+class LossApplied(Event):
+    """A loss gets a prediction whose last operation is known.
+
+    `loss` and `activation` are bare names, of the function or of the layer; views after the
+    activation are not counted. `before` is the operation that made what the activation got, if
+    that is known too. `made` is where the activation was applied, `prediction` the argument;
+    `logits` is what the activation (or the log of one) is applied to, if it is written in there.
+    """
+
+    triggers = frozenset(
+        {"cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
+        | {"CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss"}
+    )
+    company = frozenset(
+        {"softmax", "log_softmax", "sigmoid", "Softmax", "LogSoftmax", "Sigmoid", "backward"}
+    )
+
+    loss: str
+    activation: str
+    before: str | None
+    made: Site
+    prediction: cst.BaseExpression
+    logits: cst.BaseExpression | None

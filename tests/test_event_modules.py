@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from autolint.autograd.values import GradMode
-from autolint.interpreter.events import ClassDecorated, LossApplied
+from autolint.autograd.values import MAYBE, NO, YES, GradMode, Tri
+from autolint.interpreter.events import (
+    ClassDecorated,
+    FreshLayerCalled,
+    FunctionalDropout,
+    LayersRepeated,
+    LossApplied,
+)
 
 from .running import line, run
 
@@ -85,3 +91,127 @@ def test_the_last_operation_before_a_loss(
 )
 def test_an_unknown_prediction_gives_no_event(text: str) -> None:
     assert run(LOSSES.format(line=text + ".backward()")).of(LossApplied) == []
+
+
+# ---------------------------------------------------------------------- repeated layers
+
+
+@pytest.mark.parametrize(
+    ("program", "container"),
+    [
+        ("nn.ModuleList([nn.Linear(1, 1)] * n)", "ModuleList"),
+        ("nn.Sequential(*[nn.Linear(1, 1)] * 3)", "Sequential"),
+        ("nn.Sequential(*3 * [nn.Linear(1, 1)])", "Sequential"),
+        ("nn.ModuleList([nn.ReLU(), nn.Linear(1, 1)] * 2)", "ModuleList"),
+    ],
+)
+def test_a_container_of_a_multiplied_list(program: str, container: str) -> None:
+    event = run(program).one(LayersRepeated)
+    assert event.made is not None
+    assert (event.container, event.made.text) == (container, "nn.Linear(1, 1)")
+    assert "*" in event.site.text
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "nn.ModuleList([nn.Linear(1, 1)] * 1)",
+        "nn.ModuleList([nn.ReLU()] * 2)",
+        "layers = [nn.Linear(1, 1)] * 2",
+        "layer = nn.Linear(1, 1)\nnn.ModuleList([layer, layer] + [1] * n)",
+    ],
+)
+def test_no_layer_is_repeated(program: str) -> None:
+    assert run(program + "\n[x] * 2, nn.ModuleList").of(LayersRepeated) == []
+
+
+# ---------------------------------------------------------------------- forward
+
+
+FORWARD = """
+import torch.nn.functional as F
+class Base(nn.Module):
+    def __init__(self, p=0.5):
+        super().__init__()
+        self.p = p
+    def helper(net, x):
+        return {helper}
+    def forward(self, x):
+        {line}
+"""
+
+
+def forward(line: str, helper: str = "x") -> str:
+    return FORWARD.format(line=line, helper=helper)
+
+
+@pytest.mark.parametrize(
+    ("program", "layer", "parameters", "asked"),
+    [
+        (forward("return nn.Linear(2, 2)(x)"), "Linear", YES, False),
+        (forward("return nn.BatchNorm1d(2, affine=self.a)(x)"), "BatchNorm1d", MAYBE, False),
+        (forward("return nn.Dropout(0.1)(x)"), "Dropout", NO, False),
+        (forward("self.training\n        return nn.Dropout(0.1)(x)"), "Dropout", NO, True),
+        (forward("return self.helper(x)", "nn.PReLU()(x)"), "PReLU", YES, False),
+        (forward("return self.helper(x)(x)", "nn.PReLU()"), "PReLU", YES, False),
+    ],
+)
+def test_a_layer_that_lives_for_one_forward(
+    program: str, layer: str, parameters: Tri, asked: bool
+) -> None:
+    event = run(program).one(FreshLayerCalled)
+    assert (event.layer, event.parameters, event.asked) == (layer, parameters, asked)
+    assert event.training_matters is (layer != "Linear" and layer != "PReLU")
+    assert event.probability == (0.1 if layer == "Dropout" else None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return nn.ReLU()(x)",
+        "self.l = nn.Linear(2, 2)\n        return self.l(x)",
+        "self.m = {'a': nn.Linear(2, 2)}\n        return self.m['a'](x)",
+        "l = nn.Linear(2, 2)\n        l.weight.data.fill_(1)\n        return l(x)",
+        "l = nn.Linear(2, 2)\n        f(l)\n        return l(x)",
+        "return nn.Linear(2, 2).eval()(x)",
+    ],
+)
+def test_a_layer_that_is_kept_or_set_up_by_hand(line: str) -> None:
+    assert run(forward(line)).of(FreshLayerCalled) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "operation", "switch", "probability"),
+    [
+        ("F.dropout(x)", "dropout", "training", 0.5),
+        ("F.dropout2d(x, 0.1, True)", "dropout2d", "training", 0.1),
+        ("torch.dropout(x, self.p, train=True)", "dropout", "train", None),
+        ("F.alpha_dropout(x, training=True)", "alpha_dropout", "training", 0.5),
+        (
+            "F.scaled_dot_product_attention(x, x, x, dropout_p=0.2)",
+            "scaled_dot_product_attention",
+            "dropout_p",
+            0.2,
+        ),
+    ],
+)
+def test_functional_dropout(call: str, operation: str, switch: str, probability: object) -> None:
+    event = run(forward(f"return {call}")).one(FunctionalDropout)
+    assert (event.operation, event.switch, event.receiver) == (operation, switch, "self")
+    assert (event.probability, event.asked) == (probability, False)
+    assert (event.training is None) is (call == "F.dropout(x)")
+
+
+def test_functional_dropout_in_a_method_names_its_module() -> None:
+    event = run(forward("return self.helper(x)", "F.dropout(x)")).one(FunctionalDropout)
+    assert (event.receiver, line(event.site)) == ("net", 7)
+
+
+def test_who_asks_for_the_mode_asks_for_all_that_called_it() -> None:
+    body = "self.helper(x)\n        return F.dropout(x, training=True)"
+    assert run(forward(body, "net.training")).one(FunctionalDropout).asked
+
+
+@pytest.mark.parametrize("call", ["F.alpha_dropout(x)", "self.dropout(x)", "F.dropout(*x)"])
+def test_what_is_off_or_unknown_is_no_functional_dropout(call: str) -> None:
+    assert run(forward(f"return {call}")).of(FunctionalDropout) == []

@@ -13,9 +13,12 @@ from autolint.interpreter.events import (
     ClassDecorated,
     DataRebind,
     Event,
+    FreshLayerCalled,
+    FunctionalDropout,
     GradientClipped,
     GradRead,
     InPlaceWrite,
+    LayersRepeated,
     LeafLost,
     LeafRebound,
     LeafWritten,
@@ -56,6 +59,9 @@ def test_every_event_is_tested_here() -> None:
         LeafRebound,
         LeafWritten,
         LoopFinished,
+        FreshLayerCalled,
+        FunctionalDropout,
+        LayersRepeated,
         LossApplied,
         ModuleBuilt,
         OffAliasUsed,
@@ -86,6 +92,10 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "for i in range(9):\n    z = (u * u).sum()\n    z.backward()\n    total = total + z\n"
         "M()\n"
         "@torch.no_grad()\nclass N:\n    pass\n"
+        "nn.ModuleList([nn.Linear(2, 2)] * 2)\n"
+        "class F(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return nn.Linear(2, 2)(nn.functional.dropout(x))\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}

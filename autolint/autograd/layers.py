@@ -97,6 +97,16 @@ def _present(
     return answer
 
 
+@cache
+def bare_names(*, dropout: bool) -> frozenset[str]:
+    """Bare names of the layers that have parameters, or of those for dropout."""
+    return frozenset(
+        name.rpartition(".")[2]
+        for name, lines in _layers().items()
+        if (lines[""]["group"] == "dropout" if dropout else lines[""]["parameters"])
+    )
+
+
 def layer(qualified: str) -> LayerFacts | None:
     """Facts of a class of torch.nn."""
     name = canonical(qualified)

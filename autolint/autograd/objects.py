@@ -46,6 +46,8 @@ class Module(Instance, GradHolder):
     these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
     were assigned; `initialised`: the constructor of `nn.Module` has run; `inference`: its own
     parameters are inference tensors.
+    Of a layer of torch, `repeated` is where a list that holds it was multiplied, `forward` the run
+    of a forward in which it was built (any object), and `tended`: it was set up by hand since.
     """
 
     def __init__(
@@ -69,6 +71,9 @@ class Module(Instance, GradHolder):
         self.stores: dict[str, Any] = {}
         self.initialised = False
         self.inference = NO
+        self.repeated: Origin = None
+        self.forward: Any = None
+        self.tended = False
 
     def takes_gradient(self) -> Tri:
         """Frozen parameters take no gradient, whenever they were frozen."""

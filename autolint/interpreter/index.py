@@ -17,6 +17,10 @@ COMPARED = "=="
 """Stands in `names` for a comparison whose result is passed on or given a name."""
 WHOLE = "int()"
 """Stands in `names` for a cast to whole numbers or booleans, by method or by `dtype=`."""
+REPEATED = "[]*"
+"""Stands in `names` for a list or tuple display, not of constants, that is multiplied."""
+DROPPED = "dropout()"
+"""Stands in `names` for the call of a function for dropout that is no attribute of self."""
 IN_PLACE = "_()"
 """Stands in `names` for the call of a method whose name ends with an underscore, and that writes.
 """
@@ -57,9 +61,10 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE` and `IN_PLACE` stand for what has
-    no name of its own, `data=` for a store to an attribute of that name. A decorator that switches
-    recording off is not among them: what it covers is never recorded.
+    `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE`, `REPEATED`, `DROPPED` and
+    `IN_PLACE` stand for what has no name of its own, `data=` for a store to an attribute of that
+    name. A decorator that switches recording off is not among them: what it covers is never
+    recorded.
     """
     is_generator: bool
     is_async: bool

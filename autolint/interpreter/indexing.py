@@ -17,8 +17,10 @@ from autolint.interpreter.index import (
     ACCUMULATED,
     AUGMENTED,
     COMPARED,
+    DROPPED,
     IN_PLACE,
     ITEM_STORED,
+    REPEATED,
     UNKNOWN_BASE,
     WHOLE,
     ClassInfo,
@@ -138,6 +140,8 @@ class _Builder:
             scope.records = True
         if name is not None and name[-1:] == "_" and name[-2:] != "__" and _writes(function, name):
             scope.names.add(IN_PLACE)
+        if name is not None and "drop" in name and dotted(function) != f"self.{name}":
+            scope.names.add(DROPPED)
         if isinstance(function, ast.Attribute) and name in _WHOLE_DTYPES:
             scope.names.add(WHOLE)
         for argument in node.args:
@@ -307,6 +311,15 @@ class _Builder:
                 scope.names.add(ACCUMULATED)
         return False
 
+    def _binary(self, node: ast.BinOp, scope: _Scope) -> bool:
+        if isinstance(node.op, ast.Mult):
+            for side in (node.left, node.right):
+                if isinstance(side, (ast.List, ast.Tuple)) and not all(
+                    isinstance(element, ast.Constant) for element in side.elts
+                ):
+                    scope.names.add(REPEATED)
+        return False
+
     def _yield(self, node: ast.Yield | ast.YieldFrom, scope: _Scope) -> bool:
         scope.generator = True
         return False
@@ -367,6 +380,7 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
     ast.Assign: _Builder._assign,
     ast.AnnAssign: _Builder._assign,
     ast.AugAssign: _Builder._augmented,
+    ast.BinOp: _Builder._binary,
     ast.Yield: _Builder._yield,
     ast.YieldFrom: _Builder._yield,
     ast.Import: _Builder._import,

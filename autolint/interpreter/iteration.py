@@ -106,6 +106,19 @@ def trainable(holder: GradHolder) -> Tri:
     return holder.trainable if isinstance(holder, Module) else MAYBE
 
 
+def surely_trainable(m: Machine, value: Value) -> bool:
+    """Whether a module or tensor surely has, or is, a parameter that requires grad."""
+    return any(
+        trainable(holder) is YES
+        and (holder.parameter if isinstance(holder, TensorState) else _own(holder)) is YES
+        for holder in holders_of(m, value)
+    )
+
+
+def _own(holder: GradHolder) -> Tri:
+    return holder.own if isinstance(holder, Module) else MAYBE
+
+
 def summary(holders: tuple[GradHolder, ...]) -> Tensor:
     """One tensor that stands for all parameters of a set: what is done to it is done to all."""
     grad = Tri.join(YES, YES) if holders else MAYBE

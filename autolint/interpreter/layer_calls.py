@@ -25,6 +25,7 @@ from autolint.interpreter import (
     calls,
     classes,
     following,
+    forwards,
     losses,
     modules,
     tensors,
@@ -87,6 +88,8 @@ def _call_layer(
     m: Machine, module: Module, facts: LayerFacts, args: Arguments, node: cst.Call
 ) -> Value:
     """A layer or loss of torch: by the facts that were probed for it."""
+    if module.forward is not None:
+        forwards.called(m, module, facts)
     if facts.outputs == 0:
         return _unseen(m, module, args, node)
     if facts.is_loss:

@@ -103,6 +103,7 @@ class Frame:
         self.nested: list[FunctionValue] = []
         self.defining: ClassValue | None = None
         self.scope_: Scope | None = None
+        self.asks_training = False
 
     @property
     def is_module(self) -> bool:
@@ -132,7 +133,9 @@ class Machine:
         self.project = project
         self.sink = sink
         self.wanted = sink.wanted
-        self.triggers = frozenset(name for event in sink.wanted for name in event.triggers)
+        self.triggers = frozenset(
+            name for event in sink.wanted if not event.in_forward for name in event.triggers
+        )
         self.local_triggers = self.triggers | {
             info.name
             for info in context.index.all_functions

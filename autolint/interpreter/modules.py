@@ -29,6 +29,7 @@ from autolint.interpreter import (
     calls,
     classes,
     containers,
+    forwards,
     functions,
     layer_calls,
     names,
@@ -36,6 +37,7 @@ from autolint.interpreter import (
     unseen,
     writes,
 )
+from autolint.interpreter.events import LayersRepeated
 from autolint.interpreter.iteration import holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue
@@ -93,6 +95,7 @@ def build(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Value:
         found = resolve(value)
         if isinstance(found, Scalar):
             m.heap.put(module.attributes, name, found)
+    forwards.built(m, module, facts)
     return module
 
 
@@ -129,7 +132,19 @@ def _container(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Va
     if name == "Module":
         return module
     m.heap.put(module.attributes, CHILDREN, children)
+    if m.listens(LayersRepeated):
+        _tell_repeated(m, children, name)
     return module
+
+
+def _tell_repeated(m: Machine, children: Value, container: str) -> None:
+    """Tell the rules about the layers that a list held several times."""
+    if not isinstance(children, (Sequence, Mapping)):
+        return
+    for child in {id(each): each for each in map(resolve, containers.elements(children))}.values():
+        if isinstance(child, Module) and isinstance(child.repeated, Site):
+            made = child.origin if isinstance(child.origin, Site) else None
+            m.emit(LayersRepeated, child.repeated, container=container, made=made)
 
 
 def _as_parameters(m: Machine, children: Value, site: Site) -> Value:
@@ -158,6 +173,7 @@ def _as_parameters(m: Machine, children: Value, site: Site) -> Value:
 def attribute(m: Machine, module: Module, name: str, site: Site) -> Value | None:
     """An attribute that a module of torch has; None if that is not known."""
     if name == "training":
+        forwards.ask_training(m)
         return Scalar(kind=Kind.BOOL)
     if name == "module" and CHILDREN not in module.attributes:
         return module  # a wrapper such as DataParallel stands for what it wraps
@@ -197,6 +213,9 @@ _SELF = frozenset(
 )  # fmt: skip
 
 
+_TENDING = frozenset({"load_state_dict", "apply", "train", "eval", "requires_grad_"})
+"""Methods that set up a layer for what it is used for."""
+
 _QUIET = frozenset(
     {
         "state_dict", "extra_repr", "register_forward_hook", "register_forward_pre_hook",
@@ -211,6 +230,8 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     site = m.site(node)
     if name in ("parameters", "named_parameters"):
         return Parameters(holders_of(m, module) or (module,), name == "named_parameters")
+    if name in _TENDING:
+        m.change(module, "tended", True)
     if name == "apply" and args.positional:
         calls.call(m, args.positional[0], Arguments([module]), node)
         return module

@@ -5,11 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import ops
-from autolint.autograd.objects import Parameters
+from autolint.autograd.objects import Module, Parameters
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Kind, Scalar, Sequence, Value, resolve
 from autolint.interpreter import gradient_reads, leaf_loss, tensors
+from autolint.interpreter.events import LayersRepeated
+from autolint.interpreter.iteration import surely_trainable
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -73,7 +75,9 @@ def _no_tensor(m: Machine, symbol: str, left: Value, right: Value, node: cst.CST
         ]
         return Sequence(None, m.unknown(*known), mutable=left.mutable)
     if isinstance(left, Sequence) and symbol == "*":
-        return _repeated(left, right)
+        return _repeated(m, left, right, node)
+    if isinstance(right, Sequence) and symbol == "*":
+        return _repeated(m, right, left, node)
     return m.unknown(left, right, origin=m.site(node))
 
 
@@ -93,7 +97,11 @@ def _folded(symbol: str, left: Scalar, right: Scalar, kind: Kind) -> Scalar:
     return Scalar(kind=kind)
 
 
-def _repeated(sequence: Sequence, times: Value) -> Value:
+def _repeated(m: Machine, sequence: Sequence, times: Value, node: cst.CSTNode) -> Value:
+    if m.listens(LayersRepeated) and not (isinstance(times, Scalar) and times.value in (0, 1)):
+        for item in map(resolve, sequence.items or ()):
+            if isinstance(item, Module) and surely_trainable(m, item):
+                m.change(item, "repeated", m.site(node))
     if sequence.items is not None and isinstance(times, Scalar) and times.known:
         count = times.value
         if isinstance(count, int) and 0 <= count * len(sequence.items) <= 64:

@@ -5,6 +5,8 @@ It looks at the `ast` index only, so a file without such a function is never par
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from autolint.interpreter.events import Event, ModuleBuilt
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
@@ -32,7 +34,11 @@ class Screen:
     def __init__(self, index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> None:
         self._index = index
         self._project = project
-        self._needs = {(event.triggers, event.company) for event in wanted}
+        anywhere = [event for event in wanted if not event.in_forward]
+        self._needs = {(event.triggers, event.company) for event in anywhere}
+        self._in_forward = frozenset(
+            name for event in wanted if event.in_forward for name in event.triggers
+        )
         self._builds = ModuleBuilt in wanted
         self._called: dict[str, frozenset[str]] = {}
 
@@ -85,6 +91,7 @@ class Screen:
             or (self._builds and self._hands_tensors(info))
             or self._hands_optimizer(info)
         }
+        chosen.update((info.qualname, info) for info in self._forwards())
         fresh = list(chosen.values())
         for level in range(_CALLER_LEVELS):
             called = {info.name for info in fresh} - TOO_COMMON
@@ -102,6 +109,27 @@ class Screen:
             ]
             chosen.update((info.qualname, info) for info in fresh)
         return frozenset(chosen)
+
+    def _forwards(self) -> Iterator[FunctionInfo]:
+        """The forwards of the file that lead to what only a forward can do wrong."""
+        if not self._in_forward:
+            return
+        functions = self._index.functions
+        for cls in self._index.classes.values():
+            forward = cls.methods.get("forward")
+            if forward is None or self._project.is_module(cls) is False:
+                continue
+            reached, fresh = {"forward"}, [forward]
+            while fresh:
+                info = fresh.pop()
+                if not info.names.isdisjoint(self._in_forward):
+                    yield forward
+                    break
+                for name in info.names - reached:
+                    called = cls.methods.get(name) or functions.get(name)
+                    if called is not None and called.name != "__init__":
+                        reached.add(name)
+                        fresh.append(called)
 
     def _makes_tensors(self, cls: ClassInfo) -> bool:
         """Whether the constructor of a class, or what it calls, may make a tensor."""

@@ -13,6 +13,7 @@ from autolint.autograd.values import NO, GradMode, Scalar, Through, Unknown, Val
 from autolint.interpreter import (
     calls,
     factory_calls,
+    forwards,
     functions,
     gradient_reads,
     losses,
@@ -25,7 +26,7 @@ from autolint.interpreter import (
     writes,
 )
 from autolint.interpreter.behind import behind
-from autolint.interpreter.events import LossApplied
+from autolint.interpreter.events import FunctionalDropout, LossApplied
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, Manager
 from autolint.interpreter.unit import Site
@@ -113,6 +114,8 @@ def _op(m: Machine, name: str, op: OpFacts, args: Arguments, node: cst.Call) -> 
         return writes.write(m, first, op, others, m.site(node), node.args[0].value, short)
     if short == "detach" and isinstance(first, Tensor):
         return m.autograd.detached(first, Through.DETACH, m.site(node))
+    if short in forwards.DROPPING and m.listens(FunctionalDropout):
+        forwards.dropped(m, short, args, node)
     if short in losses.JUDGED and m.listens(LossApplied):
         losses.applied(m, short, args.get(0, "input"), node)
     return op_calls.run(m, short, op, args, node)

@@ -59,6 +59,8 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):
                 graph.forget(m.heap, holder)
+            if isinstance(value, Module) and value.forward is not None:
+                m.change(value, "tended", True)
             if isinstance(value, Module) and value.cls is not None and depth:
                 weaken(m, list(value.attributes.values()), depth - 1)
         elif isinstance(value, Instance):

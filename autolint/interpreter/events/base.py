@@ -72,6 +72,8 @@ class Event:
 
     triggers: ClassVar[frozenset[str]] = frozenset()
     company: ClassVar[frozenset[str]] = frozenset()
+    in_forward: ClassVar[bool] = False
+    """Only where the forward of a module leads to can the event be: no other function is run."""
 
     site: Site
     scope: Scope

@@ -8,10 +8,12 @@ from typing import Any
 
 import libcst as cst
 
+from autolint.autograd import layers
 from autolint.autograd.objects import Module
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import GradMode
+from autolint.autograd.values import GradMode, Tri
 from autolint.interpreter.events.base import Event, Scope
+from autolint.interpreter.index import DROPPED, REPEATED
 from autolint.interpreter.unit import Site
 
 
@@ -54,6 +56,61 @@ class ClassDecorated(Event):
 
     class_name: str
     set_mode: GradMode
+
+
+@dataclass(frozen=True, slots=True)
+class LayersRepeated(Event):
+    """A container of modules is built from a list that was multiplied: it holds a layer twice.
+
+    The site is the multiplication; `container` is the bare name of what was built, `made` where
+    the layer was built.
+    """
+
+    triggers = frozenset({REPEATED})
+    company = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+
+    container: str
+    made: Site | None
+
+
+@dataclass(frozen=True, slots=True)
+class FreshLayerCalled(Event):
+    """A layer of torch is called by the forward that built it, and nothing keeps it.
+
+    The site is where it was built. `parameters` says whether it has any, `training_matters` whether
+    it behaves differently in training, `probability` is what it drops if known; `asked`: forward
+    has asked whether it is in training.
+    """
+
+    triggers = layers.bare_names(dropout=False) | layers.bare_names(dropout=True)
+    in_forward = True
+
+    layer: str
+    parameters: Tri
+    training_matters: bool
+    probability: object
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionalDropout(Event):
+    """A function that drops values, called by the forward of a module.
+
+    `training` is the argument for the switch as written, None if it is left out (of attention it
+    is the probability); `switch` is that argument's name. `probability` is the number if known;
+    `asked`: forward has asked whether it is in training. `receiver` is what the method that holds
+    the call names its module, None outside methods of modules.
+    """
+
+    triggers = frozenset({DROPPED, "dropout_p"})
+    in_forward = True
+
+    operation: str
+    training: cst.BaseExpression | None
+    switch: str
+    probability: object
+    asked: bool
+    receiver: str | None
 
 
 @dataclass(frozen=True, slots=True)

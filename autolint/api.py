@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -54,6 +53,7 @@ from autolint.interpreter.events import (
 )
 from autolint.interpreter.layout import adjacent, line_of, periodic, same_block
 from autolint.interpreter.unit import Site
+from autolint.severity import Severity
 
 __all__ = [
     "Age",
@@ -106,17 +106,6 @@ __all__ = [
     "resolve",
     "same_block",
 ]
-
-
-class Severity(enum.IntEnum):
-    """A promise: an error is wrong whenever the line runs, a warning under a common condition."""
-
-    INFO = 0
-    WARNING = 1
-    ERROR = 2
-
-    def __str__(self) -> str:
-        return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autolint import show_config
+from autolint.atomic import replace
 from autolint.baseline import Baseline, BaselineError
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
 from autolint.files import File, PathError, discover
-from autolint.fix import diff, replace
+from autolint.fix import diff
 from autolint.progress import bar
 from autolint.registry import Registry, RegistryError
 from autolint.report import Paint, relative, render

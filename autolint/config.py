@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from autolint.api import Severity
+from autolint.severity import Severity
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from autolint.api import Severity
+from autolint.severity import Severity
 from autolint.source import Source
 
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from autolint import notebook
+from autolint.catalogue import UNPARSABLE, UNUSED_SUPPRESSION, Entry
 from autolint.collect import Collector, most_specific
+from autolint.concrete import displayed, parse_concrete
 from autolint.diagnose import Diagnoser
 from autolint.diagnostic import Diagnostic, Problem, Repair
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.project import Project
 from autolint.interpreter.roots import analyse, has_roots
 from autolint.interpreter.unit import Unit
-from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Entry, Registry
+from autolint.registry import Registry
 from autolint.selection import Selection
 from autolint.source import (
     Source,
@@ -23,7 +25,6 @@ from autolint.source import (
     decode,
     mentions_torch,
     parse,
-    parse_concrete,
     raised_recursion_limit,
 )
 from autolint.suppress import Suppression, Suppressions, may_be_unused, without
@@ -174,7 +175,7 @@ def _unit(source: Source, tree: ast.Module) -> Unit:
     module = parse_concrete(source.text, tree)
     if not isinstance(source, notebook.Notebook):
         return Unit(source.path, module)
-    shown = frozenset(id(statement) for statement in notebook.displayed(module))
+    shown = frozenset(id(statement) for statement in displayed(module))
     return Unit(source.path, module, displayed=shown)
 
 

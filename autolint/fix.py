@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autolint.atomic import replace
 from autolint.diagnostic import Diagnostic, TextEdit
 from autolint.source import Source, Unparsable, parse
 
@@ -70,35 +69,6 @@ def edited(source: Source, edits: Sequence[TextEdit]) -> str:
 def write(source: Source) -> None:
     """Replace the file's content in one step, keeping its mode. Raises OSError."""
     replace(source.path, source.encoded())
-
-
-def replace(path: str, content: bytes) -> None:
-    """Put a file in place in one step: whole or not at all. Raises OSError.
-
-    One that exists keeps its mode; through a link, the file behind it is replaced.
-    """
-    path = os.path.realpath(path)
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as device:  # a terminal, a pipe: nothing to keep whole
-            device.write(content)
-        return
-    mode = os.stat(path).st_mode if os.path.exists(path) else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".autolint-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    """The permissions that new files do not get; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def diff(before: str, after: str, path: str) -> str:

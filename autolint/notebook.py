@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
-
-import libcst as cst
 
 from autolint.diagnostic import Diagnostic, Place, Repair, TextEdit
 from autolint.source import Source, Unparsable, normalise
 
 SUFFIX = ".ipynb"
-_BETWEEN = "#\ue000"
+BETWEEN = "#\ue000"
 """The line after each cell, by which an edited text is taken apart again."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -98,24 +96,8 @@ class Notebook(Source):
     def _cell(self, line: int) -> tuple[int, int]:
         """The code cell, and the line inside it, of a line of the module; both from 1."""
         lines = self.text.split("\n")[: line - 1]
-        before = [number for number, each in enumerate(lines, 1) if each == _BETWEEN]
+        before = [number for number, each in enumerate(lines, 1) if each == BETWEEN]
         return len(before) + 1, line - (before[-1] if before else 0)
-
-
-def displayed(module: cst.Module) -> Iterator[cst.CSTNode]:
-    """The last statement of each cell: if it is an expression, its value is shown."""
-    before: cst.CSTNode | None = None
-    for statement in module.body:
-        if before is not None and _has_end(getattr(statement, "leading_lines", ())):
-            yield before
-        before = statement
-    if before is not None:
-        yield before
-
-
-def _has_end(lines: Iterable[cst.EmptyLine]) -> bool:
-    """Whether a cell ends somewhere on lines without code."""
-    return any(line.comment is not None and line.comment.value == _BETWEEN for line in lines)
 
 
 def is_notebook(path: str) -> bool:
@@ -144,7 +126,7 @@ def read(path: str, raw: bytes) -> Notebook:
     if language not in ("python", "ipython", "python3", None):
         raise Unparsable(f"is a notebook in {language}, not in Python")
     cells = tuple(_cells(text, document["nbformat"]))
-    original = "".join(f"{_whole(normalise(cell.text))}{_BETWEEN}\n" for cell in cells)
+    original = "".join(f"{_whole(normalise(cell.text))}{BETWEEN}\n" for cell in cells)
     return Notebook(path, encoding, original, _masked(original), text, cells)
 
 
@@ -166,7 +148,7 @@ def _whole(text: str) -> str:
 
 def _apart(original: str) -> Iterator[str]:
     """The texts of the cells, as `_whole` left them but for the last line end."""
-    for part in original.split(f"{_BETWEEN}\n")[:-1]:
+    for part in original.split(f"{BETWEEN}\n")[:-1]:
         yield part.removesuffix("\n")
 
 
@@ -260,8 +242,8 @@ def _as_json(text: str, old: str, ascii_only: bool) -> str:
 def _masked(original: str) -> str:
     """The module's text: magics, shell lines and questions replaced, line by line."""
     parts: list[str] = []
-    for part in original.split(f"{_BETWEEN}\n")[:-1]:
-        parts.append(f"{_without_magics(part)}{_BETWEEN}\n")
+    for part in original.split(f"{BETWEEN}\n")[:-1]:
+        parts.append(f"{_without_magics(part)}{BETWEEN}\n")
     return "".join(parts)
 
 

@@ -12,10 +12,10 @@ import importlib.metadata
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 
-from autolint.api import Event, Rule, Severity
+from autolint.api import Event, Rule
+from autolint.catalogue import Catalogue, Entry
 
 GROUP = "autolint.rules"
 
@@ -30,59 +30,12 @@ class RegistryError(Exception):
     """A rule or a pack of rules cannot be used: one line that names its file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A code as the command line knows it; `rule` is None for the engine's own."""
-
-    code: str
-    name: str
-    severity: Severity
-    page: str
-    rule: Rule | None = None
-
-    @property
-    def summary(self) -> str:
-        """The first line of the page."""
-        return self.page.strip().partition("\n")[0]
-
-
-UNPARSABLE = Entry(
-    "AG000",
-    "unparsable-file",
-    Severity.ERROR,
-    """File that cannot be read as Python.
-
-Nothing in such a file was checked; the other files were. The message says what stopped the parser:
-a syntax error (also syntax that is newer than the Python which runs autolint), an encoding that
-does not fit the bytes, or nesting or size beyond what is analysed.
-
-It cannot be suppressed by a comment, since comments are not known in such a file: exclude the file
-or ignore AG000 for it in ``[tool.autolint.per-file-ignores]``. """,
-)
-
-UNUSED_SUPPRESSION = Entry(
-    "AG001",
-    "unused-suppression",
-    Severity.WARNING,
-    """Suppression comment that hides nothing.
-
-The rule that the comment names was run and found nothing on this statement, at any severity; or no
-rule has that code. Such a comment would hide the next, real fault. Remove it.
-
-Not reported: a bare ``# noqa`` and codes of other tools; a code whose rule was not run, because it
-is not selected or because a function of the file could not be followed to its end. """,
-)
-
-
-class Registry:
+class Registry(Catalogue):
     """All rules that are installed, by code."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         """Raises RegistryError for a rule that is not valid, or two with one code or name."""
-        self._entries: dict[str, Entry] = {}
-        self._by_name: dict[str, Entry] = {}
-        for entry in (UNPARSABLE, UNUSED_SUPPRESSION):
-            self._add(entry, "autolint")
+        super().__init__()
         for rule in rules:
             for fault in _faults(rule):
                 raise RegistryError(f"rule {rule.module}: {fault}")
@@ -97,25 +50,11 @@ class Registry:
             rules.extend(_pack(point.name, point.value))
         return cls(rules)
 
-    def __iter__(self) -> Iterator[Entry]:
-        """The entries in the order of their codes."""
-        return iter(sorted(self._entries.values(), key=lambda entry: entry.code))
-
-    def find(self, key: str) -> Entry | None:
-        """The entry with that code or name."""
-        return self._entries.get(key) or self._by_name.get(key)
-
-    def keys(self) -> list[str]:
-        """All codes and names."""
-        return [*self._entries, *self._by_name]
-
     def _add(self, entry: Entry, module: str) -> None:
-        if entry.code in self._entries:
-            raise RegistryError(f"rule {module}: code {entry.code} is taken by another rule")
-        if entry.name in self._by_name:
-            raise RegistryError(f"rule {module}: name {entry.name} is taken by another rule")
-        self._entries[entry.code] = entry
-        self._by_name[entry.name] = entry
+        for what, key in (("code", entry.code), ("name", entry.name)):
+            if self.find(key) is not None:
+                raise RegistryError(f"rule {module}: {what} {key} is taken by another rule")
+        self.add(entry)
 
 
 def _is_event(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from autolint.registry import Entry
+from autolint.catalogue import Entry
 from autolint.selection import DEFAULT_SEVERITY
 
 HEAD = ("code", "name", "severity", "default", "fix", "fault")

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from autolint import fix, noqa
+from autolint.catalogue import UNPARSABLE, UNUSED_SUPPRESSION
 from autolint.diagnostic import Diagnostic, Outcome, Problem
 from autolint.engine import Engine, FileResult
 from autolint.files import File
 from autolint.interpreter.project import Project
 from autolint.notebook import Notebook
-from autolint.registry import UNPARSABLE, UNUSED_SUPPRESSION, Registry
+from autolint.registry import Registry
 from autolint.selection import Selection
 from autolint.selections import Selections
 from autolint.source import Source, read_text

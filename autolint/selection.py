@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autolint.api import Severity
+from autolint.catalogue import UNPARSABLE, Catalogue, Entry
 from autolint.config import Config, ConfigError, did_you_mean
-from autolint.registry import UNPARSABLE, Entry, Registry
+from autolint.severity import Severity
 
 ALL = "ALL"
 
@@ -18,24 +18,24 @@ DEFAULT_SEVERITY = Severity.WARNING
 """The mildest severity that is shown unless a rule was asked for by its full code or name."""
 
 
-def check_selector(registry: Registry, selector: str) -> None:
+def check_selector(catalogue: Catalogue, selector: str) -> None:
     """Raise ConfigError if a selector means no rule."""
-    if not any(_strength(entry, [selector]) for entry in registry):
-        known = registry.keys()
+    if not any(_strength(entry, [selector]) for entry in catalogue):
+        known = catalogue.keys()
         raise ConfigError(f"no rule is called {selector!r}" + did_you_mean(selector, known))
 
 
 class Selection:
     """The rules of one config."""
 
-    def __init__(self, registry: Registry, config: Config, ignored_here: Iterable[str]) -> None:
+    def __init__(self, catalogue: Catalogue, config: Config, ignored_here: Iterable[str]) -> None:
         """`ignored_here` are the selectors that per-file-ignores has for the file."""
         select = (ALL,) if config.select is None else config.select
         self._select = (*select, *config.extend_select)
         self._ignore = config.ignore
         self._ignored_here = tuple(ignored_here)
         self._config = config
-        self.entries = {entry.code: entry for entry in registry if self._runs(entry)}
+        self.entries = {entry.code: entry for entry in catalogue if self._runs(entry)}
         self._floors = {code: self._floor(entry) for code, entry in self.entries.items()}
 
     def shows(self, code: str, severity: Severity) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from autolint.catalogue import Catalogue
 from autolint.config import Config
 from autolint.files import File, Patterns
-from autolint.registry import Registry
 from autolint.selection import Selection
 
 
 class Selections:
     """Makes each selection once."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
         self._known: dict[tuple[Config, tuple[str, ...]], Selection] = {}
         self._per_file: dict[Config, list[tuple[Patterns, tuple[str, ...]]]] = {}
 
@@ -32,5 +32,5 @@ class Selections:
         )
         key = (config, ignored)
         if key not in self._known:
-            self._known[key] = Selection(self._registry, config, ignored)
+            self._known[key] = Selection(self._catalogue, config, ignored)
         return self._known[key]

@@ -18,7 +18,6 @@ from pygls.uris import from_fs_path, to_fs_path
 
 import autolint
 from autolint import noqa
-from autolint.api import Severity
 from autolint.config import ConfigError, Configs, Overrides
 from autolint.diagnostic import Diagnostic, TextEdit
 from autolint.engine import Engine
@@ -28,6 +27,7 @@ from autolint.registry import Registry
 from autolint.runner import on_deep_stack
 from autolint.selection import Selection, check_selector
 from autolint.selections import Selections
+from autolint.severity import Severity
 from autolint.source import Source, Unparsable, normalise, parse, read_text
 
 PAUSE = 0.1

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import libcst as cst
-
 SIZE_LIMIT = 2_000_000
 """Bytes of a file above which it is not analysed: its tree would take over half a gigabyte."""
 
@@ -105,7 +103,7 @@ def decode(path: str, raw: bytes) -> Source:
         original = raw.decode(encoding)
     except (SyntaxError, LookupError, ValueError) as error:
         # UnicodeDecodeError is a ValueError; a codec that is not for text is a LookupError.
-        raise Unparsable(f"cannot be decoded: {_reason(error)}") from error
+        raise Unparsable(f"cannot be decoded: {reason_of(error)}") from error
     if encoding == "utf-8" and raw.startswith(codecs.BOM_UTF8):
         original = original.removeprefix("\ufeff")
         encoding = "utf-8-sig"
@@ -136,7 +134,7 @@ def parse(text: str) -> ast.Module:
             return ast.parse(text)
     except SyntaxError as error:
         version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-        message = f"cannot be parsed by {version}: {_reason(error)}"
+        message = f"cannot be parsed by {version}: {reason_of(error)}"
         lines = text.count("\n") + 1
         line = min(max(error.lineno or 1, 1), lines)
         raise Unparsable(message, line, max(error.offset or 1, 1)) from error
@@ -144,18 +142,6 @@ def parse(text: str) -> ast.Module:
         raise Unparsable("is nested too deeply to be parsed") from error
     except ValueError as error:
         raise Unparsable(f"cannot be parsed: {error}") from error
-
-
-def parse_concrete(text: str, tree: ast.Module) -> cst.Module:
-    """Parse with LibCST a text that `parse` made `tree` of. Raises Unparsable."""
-    refuse_deep(text, tree)
-    try:
-        return cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
-        message = f"cannot be parsed by LibCST: {_reason(error)}"
-        raise Unparsable(message, error.raw_line, error.raw_column + 1) from error
-    except (RecursionError, MemoryError) as error:
-        raise Unparsable("is nested too deeply to be analysed") from error
 
 
 @contextmanager
@@ -228,7 +214,7 @@ def _at(node: ast.AST, message: str) -> Unparsable:
     return Unparsable(message, _line(node), getattr(node, "col_offset", 0) + 1)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """The first line of an error's text."""
     if isinstance(error, SyntaxError):
         text = error.msg

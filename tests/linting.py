@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from autolint.concrete import parse_concrete
 from autolint.config import Config
 from autolint.diagnostic import Diagnostic, Outcome
 from autolint.engine import Engine, FileResult
@@ -19,7 +20,7 @@ from autolint.locate import Locator
 from autolint.registry import Registry
 from autolint.runner import Fixing, Runner, on_deep_stack, once_enough
 from autolint.selection import Selection
-from autolint.source import parse, parse_concrete, read_text
+from autolint.source import parse, read_text
 from autolint.testing import Answer, Reported
 
 from .places import ROOT

@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TypeVar
 
+from autolint.concrete import parse_concrete
 from autolint.interpreter import events
 from autolint.interpreter.events import Event, Revealed, Scope
 from autolint.interpreter.indexing import index_file
@@ -14,7 +15,7 @@ from autolint.interpreter.roots import FileAnalysis, analyse
 from autolint.interpreter.unit import Site, Unit
 from autolint.locate import Locator
 from autolint.runner import on_deep_stack
-from autolint.source import parse, parse_concrete, read_text
+from autolint.source import parse, read_text
 
 E = TypeVar("E", bound=Event)
 

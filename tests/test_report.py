@@ -95,7 +95,7 @@ def test_a_line_of_last_figures() -> None:
         fixed=3,
     )
     [*_, last] = render(
-        "concise", outcome, "/w", Paint(False), statistics=False, registry=Registry()
+        "concise", outcome, "/w", Paint(False), statistics=False, catalogue=Registry()
     )
     assert last == (
         "fixed 3; found 1 error, 1 warning, 2 info in 31 files"
@@ -110,7 +110,7 @@ def test_github_escapes_and_drops_columns_of_several_lines() -> None:
     )
     outcome = Outcome(problems=[Problem("/w/b.py", "broken")], files=1)
     [command, _] = render(
-        "github", outcome, "/w", Paint(False), statistics=False, registry=Registry()
+        "github", outcome, "/w", Paint(False), statistics=False, catalogue=Registry()
     )
     assert command == "::error title=autolint,file=b.py::broken"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from autolint.catalogue import Catalogue
 from autolint.diagnostic import Outcome
 from autolint.paths import relative, repository_root
-from autolint.registry import Registry
 from autolint.report import github, gitlab, json_format, junit, sarif, text
 from autolint.report.paint import Paint
 
@@ -19,7 +19,7 @@ def render(
     base: str,
     paint: Paint,
     statistics: bool,
-    registry: Registry,
+    catalogue: Catalogue,
 ) -> Iterable[str]:
     """The lines of a report in one of the formats of ``--format``.
 
@@ -36,7 +36,7 @@ def render(
             return github.lines(outcome, root)
         if format_name == "gitlab":
             return [gitlab.render(outcome, root)]
-        return [sarif.render(outcome, root, registry)]
+        return [sarif.render(outcome, root, catalogue)]
     if statistics:
         return text.statistics(outcome, paint)
     layout = text.full if format_name == "text" else text.concise

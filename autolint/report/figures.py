@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from autolint.api import Severity
 from autolint.diagnostic import Outcome
+from autolint.severity import Severity
 
 
 def by_code(outcome: Outcome) -> dict[str, int]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from autolint.api import Severity
 from autolint.diagnostic import Diagnostic, Outcome
 from autolint.paths import in_cell, relative
 from autolint.report.figures import last_line, plural
+from autolint.severity import Severity
 
 SHOWN = 10
 """Annotations of one kind that GitHub shows for a step."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from autolint.api import Severity
 from autolint.diagnostic import Diagnostic, Outcome
 from autolint.fingerprints import fingerprints
 from autolint.paths import in_cell, relative
+from autolint.severity import Severity
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 

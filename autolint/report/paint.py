@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autolint.api import Severity
+from autolint.severity import Severity
 
 _SEVERITIES = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.INFO: "36"}
 

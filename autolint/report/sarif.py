@@ -9,11 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 import autolint
-from autolint.api import Severity
+from autolint.catalogue import Entry
 from autolint.diagnostic import Diagnostic, Outcome, Place, Problem, Repair
 from autolint.fingerprints import KEY, fingerprints
 from autolint.paths import in_cell, relative
-from autolint.registry import Entry
+from autolint.severity import Severity
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -254,11 +254,19 @@ def test_no_module_with_plain_tensors(quiet: str) -> None:
         ("total = total + loss", []),
         ("total = total + loss; total.backward(retain_graph=True)", []),
         ("loss.backward(); total = loss", []),
+        ("loss.backward(); xs.append(loss)", ["xs"]),
+        ("loss.backward(); xs.append((i, loss / 2))", ["xs"]),
+        ("loss.backward(); xs.append(loss.detach())", []),
+        ("xs.append(loss)", []),
+        ("loss.backward(); xs.append(loss); xs.pop()", []),
+        ("loss.backward(); xs.append(loss); unseen(xs)", []),
+        ("loss.backward(); d[i] = loss", ["d"]),
+        ("loss.backward(); d['b'] = loss", []),
     ],
 )
 def test_what_gathers_the_graphs_of_a_loop(body: str, kept: list[str]) -> None:
     program = (
-        "total = torch.zeros(())\nd = {'a': torch.zeros(())}\nfor i in range(99):\n"
+        "total = torch.zeros(())\nd = {'a': torch.zeros(())}\nxs = []\nfor i in range(99):\n"
         f"    loss = (w * w).sum()\n    {body}"
     )
     found = run(W + program).of(LoopFinished)

@@ -77,6 +77,8 @@ class Joiner:
             return right if left is None else left
         if key == "items":
             return self._items(left, right)
+        if key == "gathered" and (left is None or right is None):
+            return None
         if key == "savers":
             return (*left, *(item for item in right if item not in left))
         if key in ("rank", "dtype"):
@@ -135,7 +137,9 @@ class Joiner:
         if left.items is not None and right.items is not None:
             items = self._items(left.items, right.items)
             if items is not None:
-                return Sequence(items, mutable=mutable)
+                made = Sequence(items, mutable=mutable)
+                made.gathered = None
+                return made
         everything = [
             item
             for side in (left, right)
@@ -144,7 +148,9 @@ class Joiner:
         rest: Value | None = None
         for item in everything:
             rest = item if rest is None else self.values(rest, item)
-        return Sequence(None, rest, mutable)
+        made = Sequence(None, rest, mutable)
+        made.gathered = None
+        return made
 
     def _items(self, left: Any, right: Any) -> Any:
         """Join the items of lists, tuples or dicts; None where their shapes differ."""
@@ -165,7 +171,9 @@ class Joiner:
             rest = right.rest if rest is None else self.values(rest, right.rest)
         items = self._items(left.items, right.items)
         shut = not left.open and not right.open and left.items.keys() == right.items.keys()
-        return Mapping(items, not shut, rest)
+        made = Mapping(items, not shut, rest)
+        made.gathered = None
+        return made
 
 
 def _phi(left: Node | None, right: Node | None) -> Node | None:

@@ -187,12 +187,16 @@ class Scalar(Value):
 NONE = Scalar(None, known=True)
 """Python's None."""
 
+Gathered: TypeAlias = "tuple[tuple[Value, Origin], ...] | None"
+"""What a container gathered, each value with the place where it was put in."""
+
 
 class Sequence(Value, Cell):
     """A list or tuple; `items` is None where its length is not known, `rest` then stands for any
     item.
 
-    `source` is the generator function that yields the items, if one does.
+    `source` is the generator function that yields the items, if one does. `gathered` is what was
+    put in one by one, with history; None if something was taken out, or may have been.
     """
 
     def __init__(
@@ -203,11 +207,12 @@ class Sequence(Value, Cell):
         self.rest = rest
         self.mutable = mutable
         self.source: Any = None
+        self.gathered: Gathered = ()
 
 
 class Mapping(Value, Cell):
     """A dict: `items` by literal key; `open` when other keys may be there, `rest` standing for
-    them.
+    them. `gathered` as in lists.
     """
 
     def __init__(self, items: dict[Hashable, Value], open: bool, rest: Value | None = None) -> None:
@@ -215,6 +220,7 @@ class Mapping(Value, Cell):
         self.items = items
         self.open = open
         self.rest = rest
+        self.gathered: Gathered = ()
 
 
 class Qualified(Value):

@@ -21,6 +21,7 @@ from autolint.autograd.values import (
 from autolint.interpreter import (
     attribute_writes,
     expressions,
+    gathering,
     gradient_reads,
     leaf_loss,
     names,
@@ -88,7 +89,7 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         attribute_writes.put(m, receiver, target.attr.value, value, target, source)
     elif isinstance(target, cst.Subscript):
         receiver = resolve(expressions.evaluate(m, target.value))
-        put_item(m, receiver, target, value)
+        put_item(m, receiver, target, value, source)
     elif isinstance(target, (cst.Tuple, cst.List)):
         _unpack(m, target, value, source)
     elif isinstance(target, cst.StarredElement):
@@ -152,8 +153,14 @@ def _middle(m: Machine, value: Value, before: int, after: int) -> Value:
     return Sequence(None, names.element(m, value))
 
 
-def put_item(m: Machine, receiver: Value, target: cst.Subscript, value: Value) -> None:
-    """`receiver[index] = value`."""
+def put_item(
+    m: Machine,
+    receiver: Value,
+    target: cst.Subscript,
+    value: Value,
+    source: cst.CSTNode | None,
+) -> None:
+    """`receiver[index] = value`, the value written as `source`."""
     site = m.site(target)
     keys = [
         expressions.evaluate(m, element.slice.value)
@@ -173,12 +180,15 @@ def put_item(m: Machine, receiver: Value, target: cst.Subscript, value: Value) -
         writes.write_alias(m, receiver, site, target.value, "[...] =")
     elif isinstance(receiver, Mapping):
         if literal and isinstance(key, Scalar):
+            gathering.put(m, receiver, value, source, receiver.items.get(key.value))
             m.change(receiver, "items", {**receiver.items, key.value: value})
         else:
+            gathering.put(m, receiver, value, source)
             m.change(receiver, "open", True)
             rest = value if receiver.rest is None else m.unknown(receiver.rest, value)
             m.change(receiver, "rest", rest)
     elif isinstance(receiver, Sequence):
+        gathering.taken(m, receiver)
         position = key.value if literal and isinstance(key, Scalar) else None
         if receiver.items is not None and isinstance(position, int):
             if -len(receiver.items) <= position < len(receiver.items):
@@ -266,7 +276,7 @@ def extend(m: Machine, sequence: Sequence, value: Value) -> None:
 
 
 def run_del(m: Machine, node: cst.Del) -> bool:
-    """`del name`: other targets are left alone."""
+    """`del name`, `del holder.name`, `del holder[index]`."""
     targets: list[cst.CSTNode] = [node.target]
     if isinstance(node.target, cst.Tuple):
         targets = [element.value for element in node.target.elements]
@@ -276,4 +286,8 @@ def run_del(m: Machine, node: cst.Del) -> bool:
         elif isinstance(target, cst.Attribute):
             receiver = expressions.evaluate(m, target.value)
             attribute_writes.delete(m, receiver, target.attr.value, m.site(target))
+        elif isinstance(target, cst.Subscript):
+            receiver = resolve(expressions.evaluate(m, target.value))
+            if isinstance(receiver, (Mapping, Sequence)):
+                gathering.taken(m, receiver)
     return True

@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd.objects import Module
 from autolint.autograd.values import NONE, Kind, Mapping, Scalar, Sequence, Unknown, Value, resolve
-from autolint.interpreter import alternatives, assignment, names
+from autolint.interpreter import alternatives, assignment, gathering, names
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 
@@ -14,8 +14,10 @@ from autolint.interpreter.objects import Arguments
 def method(m: Machine, receiver: Value, name: str, args: Arguments, node: cst.Call) -> Value:
     """A method of a container."""
     if isinstance(receiver, Sequence):
+        gathering.called(m, receiver, name, args, node)
         return _sequence(m, receiver, name, args)
     if isinstance(receiver, Mapping):
+        gathering.called(m, receiver, name, args, node)
         return _mapping(m, receiver, name, args)
     return m.unknown(receiver, *args.all(), origin=m.site(node))
 

@@ -66,6 +66,14 @@ def _deepcopy(m: Machine, args: Arguments, node: cst.Call) -> Value:
     return Unknown(inputs=())
 
 
+def _deque(m: Machine, args: Arguments, node: cst.Call) -> Value:
+    """`deque(items, maxlen)`: a list that may drop its oldest items."""
+    items = builtin_calls.run_list(m, Arguments(args.positional[:1]), node)
+    if args.get(1, "maxlen") is not None and isinstance(items, Sequence):
+        items.gathered = None
+    return items
+
+
 def _manager(swallows: bool = False, mutes: bool = False) -> Handler:
     def make(m: Machine, args: Arguments, node: cst.Call) -> Value:
         return Manager(swallows=swallows, mutes=mutes)
@@ -90,7 +98,7 @@ def handlers() -> dict[str, Handler]:
         "pytest.warns": _manager(),
         "collections.OrderedDict": builtin_calls.run_dict,
         "collections.defaultdict": lambda m, a, n: Mapping({}, True),
-        "collections.deque": builtin_calls.run_list,
+        "collections.deque": _deque,
         "tqdm.tqdm": builtin_calls.run_iter,
         "tqdm.auto.tqdm": builtin_calls.run_iter,
         "tqdm.trange": builtin_calls.run_range,

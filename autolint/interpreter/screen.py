@@ -142,15 +142,24 @@ class Screen:
         return any(not each.names.isdisjoint(FACTORIES) for each in run)
 
     def _hands_optimizer(self, info: FunctionInfo) -> bool:
-        """Whether a function with an optimizer calls one of another file that can give an event."""
+        """Whether a function with an optimizer calls one of another file that can give an event,
+        or builds an object that runs the backward.
+        """
         if info.names.isdisjoint(_OPTIMIZERS):
             return False
         for name in info.names:
-            if name in self._index.imports and name[:1].islower():
+            if name in self._index.imports:
                 found = self._project.resolve(self._index, name)
                 if isinstance(found, FunctionInfo) and self.possible(found.names):
                     return True
+                if isinstance(found, ClassInfo) and self._propagates(found):
+                    return True
         return False
+
+    def _propagates(self, cls: ClassInfo) -> bool:
+        """Whether a method of a class calls backward, if that is wanted."""
+        methods = [each for each in cls.methods.values() if "backward" in each.names]
+        return any(self.possible(each.names) for each in methods)
 
     def _hands_tensors(self, info: FunctionInfo) -> bool:
         """Whether a function makes tensors and objects: a module may get its plain tensors so."""

@@ -14,6 +14,7 @@ from autolint.interpreter import (
     calls,
     definitions,
     functions,
+    gathering,
     optimizers,
     scalers,
     training,
@@ -69,12 +70,14 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, Sequence):
             if depth:
                 weaken(m, list(value.items or ()), depth - 1)
+            gathering.taken(m, value)
             if value.mutable and value.items is not None:
                 m.change(value, "rest", m.unknown(*value.items))
                 m.change(value, "items", None)
         elif isinstance(value, Mapping):
             if depth:
                 weaken(m, list(value.items.values()), depth - 1)
+            gathering.taken(m, value)
             m.change(value, "open", True)
         elif isinstance(value, Tensor):
             holders = value.state.members or (value.state,)

@@ -107,13 +107,17 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A tensor that gathered the graphs of several iterations: as the program names it, and where
-    the last one was added.
+    """What gathered the graphs of several iterations: as the program names it, and where the last
+    one was added.
+
+    `put`: it is a list or dict, and `added` is the value that was put in. `local`: that is written
+    in the loop itself, not in a function that it calls.
     """
 
     text: str
-    value: Tensor
     added: Site | None
+    put: bool
+    local: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,14 @@ from autolint.interpreter.events import (
     Backward,
     ClassDecorated,
     DataRebind,
+    Discarded,
     Event,
+    FlagMissed,
     FreshLayerCalled,
     FunctionalDropout,
+    GivenToNumpy,
     GradientClipped,
+    GradModeUnused,
     GradRead,
     InPlaceWrite,
     LayersRepeated,
@@ -32,6 +36,7 @@ from autolint.interpreter.events import (
     SavedBy,
     SavedWritten,
     SourceUsed,
+    YieldedInMode,
 )
 
 from .running import EVERY_EVENT, line, run
@@ -54,6 +59,10 @@ def test_every_event_is_tested_here() -> None:
         DataRebind,
         GradRead,
         GradientClipped,
+        Discarded,
+        FlagMissed,
+        GivenToNumpy,
+        GradModeUnused,
         InPlaceWrite,
         LeafLost,
         LeafRebound,
@@ -70,6 +79,7 @@ def test_every_event_is_tested_here() -> None:
         Revealed,
         SavedWritten,
         SourceUsed,
+        YieldedInMode,
     }
     assert tested == EVERY_EVENT
 
@@ -86,6 +96,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "reveal(w)\nw.add_(1)\ny = w.exp()\ny += 1\n"
         "w.grad = None\nw.grad.zero_()\nw = w * 2\n"
         "torch.optim.SGD([w, torch.ones(2, requires_grad=True).double()])\n"
+        "w.detach()\ntorch.no_grad()\nnn.Linear(1, 1).requires_grad = False\n"
+        "w.numpy()\n"
+        "def g():\n    with torch.no_grad():\n        yield 1\ng()\n"
         "class M(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
         "M()\ntotal = 0.0\n"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.objects import Instance
+from autolint.autograd.objects import Instance, Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    YES,
     Grade,
     Scalar,
     Through,
@@ -23,7 +24,8 @@ from autolint.interpreter import (
     gradient_reads,
     writes,
 )
-from autolint.interpreter.events import DataRebind, RequiresGradSet
+from autolint.interpreter.events import DataRebind, FlagMissed, RequiresGradSet
+from autolint.interpreter.events.modes import MISSPELT
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import (
     ClassValue,
@@ -42,6 +44,8 @@ def put(
     """`receiver.name = value`."""
     receiver = resolve(receiver)
     site = m.site(target)
+    if name == "requires_grad" or name in MISSPELT:
+        _flag(m, receiver, name, value, target)
     if isinstance(receiver, Tensor):
         _put_on_tensor(m, receiver, name, value, site, target)
     elif isinstance(receiver, Instance):
@@ -50,6 +54,36 @@ def put(
         m.heap.put(receiver.namespace, name, value)
     elif isinstance(receiver, Unknown):
         m.heap.put(receiver.attributes, "." + name, value)
+
+
+def _flag(m: Machine, receiver: Value, name: str, value: Value, target: cst.Attribute) -> None:
+    """`requires_grad`, or a name meant to be that, is set where it may be a plain attribute."""
+    own = False
+    if isinstance(receiver, Module):
+        kind = "module"
+        cls = receiver.cls
+        own = isinstance(cls, ClassValue) and (
+            name in receiver.attributes
+            or classes.lookup(cls, name) is not None
+            or any(base is m.frame.cls for base in classes.linear(cls))
+        )
+    elif isinstance(receiver, Tensor) and receiver.tensor is YES and name != "requires_grad":
+        kind = "tensor"
+    else:
+        return
+    asked = resolve(value)
+    known = MAYBE
+    if isinstance(asked, Scalar) and asked.known:
+        known = Tri.of(bool(asked.value))
+    m.emit(
+        FlagMissed,
+        m.site(target),
+        kind=kind,
+        name=name,
+        value=known,
+        own=own,
+        receiver_text=m.site(target.value).text,
+    )
 
 
 def _put_on_tensor(

@@ -6,9 +6,20 @@ import libcst as cst
 
 from autolint.autograd.heap import Changes
 from autolint.autograd.values import Cell, GradMode, Scalar, Unknown, Value, resolve
-from autolint.interpreter import assignment, definitions, expressions, flow, names, unseen
+from autolint.interpreter import (
+    assignment,
+    definitions,
+    expressions,
+    flow,
+    grad_modes,
+    names,
+    unseen,
+)
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Manager
+
+_SHORT = 2
+"""Statements of a block that only tries something out."""
 
 
 def run_with(m: Machine, node: cst.With) -> bool:
@@ -16,19 +27,29 @@ def run_with(m: Machine, node: cst.With) -> bool:
     before, block = m.autograd.mode, m.autograd.block
     managers: list[Manager] = []
     muted = m.muted
+    opened = 0
     for item in node.items:
-        manager = _enter(m, resolve(expressions.evaluate(m, item.item)), item.item)
+        around = m.autograd.mode
+        entered = resolve(expressions.evaluate(m, item.item))
+        grad_modes.uncalled(m, entered, item.item)
+        manager = _enter(m, entered, item.item)
         managers.append(manager)
+        opened += manager.mode is not None and grad_modes.opened(m, around, m.site(item.item))
         if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
             assignment.assign(m, item.asname.name, manager.value or Unknown(), None)
     if any(manager.mutes for manager in managers):
         m.muted += 1
+    trial = m.trial
+    if any(manager.swallows for manager in managers):
+        _try_out(m, node.body)
     heap = m.heap
     mark, born = heap.mark(), Cell.clock()
     try:
         flows = flow.run_body(m, node.body)
     finally:
-        m.muted = muted
+        m.muted, m.trial = muted, trial
+        if opened:
+            del m.frame.mode_blocks[-opened:]
     for manager in managers:
         if manager.value is not None:
             unseen.weaken(m, [each for each in (resolve(manager.value),) if type(each) is Unknown])
@@ -55,6 +76,11 @@ def _enter(m: Machine, value: Value, node: cst.CSTNode) -> Manager:
     return manager
 
 
+def _try_out(m: Machine, body: cst.BaseSuite) -> None:
+    """Enter a block that catches: if it is short, whether it raises may be all that is asked."""
+    m.trial = (m.frame, m.loops) if len(body.body) <= _SHORT else None
+
+
 def run_try(m: Machine, node: cst.Try | cst.TryStar) -> bool:
     """Run a `try` with its handlers, `else` and `finally`; whether control reaches its end."""
     heap = m.heap
@@ -63,7 +89,10 @@ def run_try(m: Machine, node: cst.Try | cst.TryStar) -> bool:
     finals = m.frame.finals
     if node.finalbody is not None:
         m.frame.finals = [*finals, (node.finalbody, len(m.frame.loops))]
+    trial = m.trial
+    _try_out(m, node.body)
     flows = flow.run_body(m, node.body)
+    m.trial = trial
     history = heap.history(mark)
     if flows and node.orelse is not None:
         flows = flow.run_body(m, node.orelse.body)

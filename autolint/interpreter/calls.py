@@ -20,6 +20,7 @@ from autolint.interpreter import (
     attributes,
     classes,
     containers,
+    discards,
     expressions,
     following,
     functions,
@@ -54,12 +55,19 @@ def run_call(m: Machine, node: cst.Call) -> Value:
         receiver = resolve(expressions.evaluate(m, func.value))
         if isinstance(receiver, (Qualified, names.ModuleFile)):
             callee = attributes.get(m, receiver, func.attr.value, func)
-            return call(m, callee, expressions.arguments(m, node.args), node)
-        return call_method(m, receiver, func.attr.value, expressions.arguments(m, node.args), node)
-    if isinstance(func, cst.Name) and func.value == "super":
+        else:
+            if node is m.dropped:
+                discards.method(m, receiver, func, node)
+            args = expressions.arguments(m, node.args)
+            return call_method(m, receiver, func.attr.value, args, node)
+    elif isinstance(func, cst.Name) and func.value == "super":
         return _super(m, node)
-    callee = expressions.evaluate(m, func)
-    return call(m, callee, expressions.arguments(m, node.args), node)
+    else:
+        callee = expressions.evaluate(m, func)
+    args = expressions.arguments(m, node.args)
+    if node is m.dropped:
+        discards.function(m, callee, args, node)
+    return call(m, callee, args, node)
 
 
 def _super(m: Machine, node: cst.Call) -> Value:

@@ -27,6 +27,7 @@ from autolint.interpreter import (
     calls,
     comprehensions,
     definitions,
+    grad_modes,
     gradient_reads,
     literals,
     logic,
@@ -209,6 +210,7 @@ def _yield(m: Machine, node: cst.Yield) -> Value:
         value = evaluate(m, node.value)
     m.frame.yields.append(value)
     m.frame.yield_modes.append(m.autograd.mode)
+    grad_modes.yielded(m, node)
     return Unknown()
 
 

@@ -14,6 +14,7 @@ from autolint.interpreter import (
     blocks,
     branches,
     definitions,
+    discards,
     expressions,
     gradient_reads,
     loops,
@@ -101,7 +102,7 @@ def _raise(m: Machine, node: cst.Raise) -> bool:
 
 
 def _expr(m: Machine, node: cst.Expr) -> bool:
-    expressions.evaluate(m, node.value)
+    discards.evaluate(m, node.value)
     return True
 
 

@@ -24,6 +24,10 @@ DROPPED = "dropout()"
 IN_PLACE = "_()"
 """Stands in `names` for the call of a method whose name ends with an underscore, and that writes.
 """
+SWITCHED_ON = "set_grad_enabled(True);"
+"""Stands in `names` for a statement that switches recording on, or back to what it was."""
+YIELDED = "yield"
+"""Stands in `names` for a yield."""
 UNKNOWN_BASE = "?"
 """Stands in `ClassInfo.bases` for a base that is not a dotted name, such as a call."""
 
@@ -63,7 +67,8 @@ class FunctionInfo:
 
     `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE`, `REPEATED`, `DROPPED` and
     `IN_PLACE` stand for what has no name of its own, `data=` for a store to an attribute of that
-    name. A decorator that switches recording off is not among them: what it covers is never
+    name, `detach();` for a statement that is such a call, `detach;` for one (or a `with`) that only
+    names it. A decorator that switches recording off is not among them: what it covers is never
     recorded.
     """
     is_generator: bool

@@ -21,8 +21,10 @@ from autolint.interpreter.index import (
     IN_PLACE,
     ITEM_STORED,
     REPEATED,
+    SWITCHED_ON,
     UNKNOWN_BASE,
     WHOLE,
+    YIELDED,
     ClassInfo,
     FileIndex,
     FunctionInfo,
@@ -243,16 +245,23 @@ class _Builder:
     def _with(self, node: ast.With | ast.AsyncWith, scope: _Scope) -> bool:
         if any(turns_recording_off(item.context_expr) for item in node.items):
             self.index.calls_off |= calls_under(node.body)
+        for item in node.items:
+            if not isinstance(item.context_expr, ast.Call):
+                scope.names.add(f"{last_name(item.context_expr)};")
         return False
 
     def _expression(self, node: ast.Expr, scope: _Scope) -> bool:
         call = node.value
-        if (
-            isinstance(call, ast.Call)
-            and last_name(call.func) == "set_grad_enabled"
-            and turns_recording_off(call)
-        ):
-            scope.switched_off_at.append(node.lineno)
+        if isinstance(call, ast.Attribute):
+            scope.names.add(f"{call.attr};")
+        elif isinstance(call, ast.Call):
+            name = last_name(call.func)
+            scope.names.add(f"{name}();")
+            if name == "set_grad_enabled":
+                if turns_recording_off(call):
+                    scope.switched_off_at.append(node.lineno)
+                else:
+                    scope.names.add(SWITCHED_ON)
         return False
 
     def _switched(self, body: list[ast.stmt], scope: _Scope) -> None:
@@ -322,6 +331,7 @@ class _Builder:
 
     def _yield(self, node: ast.Yield | ast.YieldFrom, scope: _Scope) -> bool:
         scope.generator = True
+        scope.names.add(YIELDED)
         return False
 
     def _import(self, node: ast.Import, scope: _Scope) -> bool:

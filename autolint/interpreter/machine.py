@@ -96,6 +96,7 @@ class Frame:
         self.returns: list[tuple[Changes, Value]] = []
         self.yields: list[Value] = []
         self.yield_modes: list[GradMode] = []
+        self.mode_blocks: list[tuple[Site, GradMode]] = []
         self.loops: list[LoopState] = []
         self.finals: list[tuple[cst.Finally, int]] = []
         self.globals: set[str] = set()
@@ -126,6 +127,8 @@ class Machine:
 
     `born` is the age of the youngest cell when the present root began.
     `shallow`: a constructor is run for the tensors it keeps; the parts that get none are not built.
+    `dropped` is the call that is a statement of its own; `trial`: where the innermost short block
+    stands that catches what it raises.
     """
 
     def __init__(self, context: FileContext, project: Project, sink: Sink) -> None:
@@ -159,6 +162,8 @@ class Machine:
         self.classes: list[ClassValue] = []
         self.units: dict[Hashable, Any] = {}
         self.inits: dict[int, Value] = {}
+        self.dropped: cst.CSTNode | None = None
+        self.trial: tuple[Frame, tuple[LoopMark, ...]] | None = None
 
     # ------------------------------------------------------------------ places and events
 

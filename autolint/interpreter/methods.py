@@ -27,6 +27,7 @@ from autolint.interpreter import (
     attribute_writes,
     casts,
     factory_calls,
+    numpy_calls,
     op_calls,
     tensors,
     training,
@@ -140,10 +141,6 @@ def _requires_grad_(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call)
     return tensor
 
 
-def _numpy(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
-    return Array(tensor)
-
-
 def _item(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
     history = tensor.state.requires_grad is not NO
     lost = Lost("copy", m.site(node)) if history else tensor.state.lost
@@ -231,7 +228,7 @@ _SPECIAL = {
     "detach": _detach,
     "detach_": _detach_in_place,
     "requires_grad_": _requires_grad_,
-    "numpy": _numpy,
+    "numpy": numpy_calls.method,
     "item": _item,
     "tolist": _tolist,
     "size": _size,

@@ -9,15 +9,14 @@ from collections.abc import Callable
 import libcst as cst
 
 from autolint.autograd import library
-from autolint.autograd.tensor import Array, Tensor
-from autolint.autograd.values import NONE, Kind, Qualified, Scalar, Unknown, Value, resolve
+from autolint.autograd.values import Kind, Qualified, Scalar, Value
 from autolint.interpreter import (
     builtin_calls,
     functions,
     library_calls,
+    numpy_calls,
     torch_calls,
     unseen,
-    writes,
 )
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
@@ -39,7 +38,7 @@ def call_qualified(m: Machine, name: str, args: Arguments, node: cst.Call) -> Va
             functions.run_passed(m, value)
         return m.unknown(*args.all(), origin=m.site(node))
     if top in ("numpy", "np"):
-        return _numpy(m, name, args, node)
+        return numpy_calls.function(m, name, args, node)
     if top == "math":
         return Scalar(kind=Kind.FLOAT)
     if name.rpartition(".")[2] in ("DistributedDataParallel", "FullyShardedDataParallel"):
@@ -58,15 +57,3 @@ _HARMLESS = frozenset(
         "matplotlib", "pandas", "scipy", "sklearn", "PIL", "argparse", "wandb", "pprint", "csv",
     }
 )  # fmt: skip
-
-
-def _numpy(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
-    """numpy: arrays made from tensors share their memory, the rest computes something else."""
-    short = name.rpartition(".")[2]
-    first = resolve(args.positional[0]) if args.positional else None
-    if short in ("asarray", "ascontiguousarray") and isinstance(first, (Tensor, Array)):
-        return Array(first) if isinstance(first, Tensor) else first
-    if short in ("copyto", "put", "place", "putmask", "fill_diagonal") and isinstance(first, Array):
-        writes.write_alias(m, first, m.site(node), node.args[0].value, short)
-        return NONE
-    return Unknown()

@@ -8,6 +8,7 @@ function that it calls.
 """
 
 from autolint.interpreter.events.base import Attempt, Event, Guard, LoopMark, Moment, Scope
+from autolint.interpreter.events.calls import Discarded
 from autolint.interpreter.events.leaves import (
     GradRead,
     LeafLost,
@@ -23,6 +24,12 @@ from autolint.interpreter.events.memory import (
     SavedBy,
     SavedWritten,
     SourceUsed,
+)
+from autolint.interpreter.events.modes import (
+    FlagMissed,
+    GivenToNumpy,
+    GradModeUnused,
+    YieldedInMode,
 )
 from autolint.interpreter.events.modules import (
     ClassDecorated,
@@ -55,10 +62,14 @@ __all__ = [
     "ClassDecorated",
     "Clip",
     "DataRebind",
+    "Discarded",
     "Event",
+    "FlagMissed",
     "FreedNode",
     "FreshLayerCalled",
     "FunctionalDropout",
+    "GivenToNumpy",
+    "GradModeUnused",
     "GradRead",
     "GradientClipped",
     "Guard",
@@ -84,4 +95,5 @@ __all__ = [
     "SourceUsed",
     "StaleSaved",
     "StoredTensor",
+    "YieldedInMode",
 ]

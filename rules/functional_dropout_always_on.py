@@ -18,8 +18,8 @@ Good:
 
 Not reported: calls that forward does not lead to; where forward, or what called it, reads
 `self.training` before; where a test around the call, or the class, the function or a comment at
-the line, says that the noise is wanted (Monte Carlo dropout, sampling, ensembles); a probability
-of 0; `alpha_dropout` without `training`, which is off by default.
+the line, says that the noise is wanted (Monte Carlo and variational dropout, sampling,
+ensembles); a probability of 0; `alpha_dropout` without `training`, which is off by default.
 
 Fix: `training=self.training`; for attention `dropout_p=p if self.training else 0.0`.
 """
@@ -47,7 +47,7 @@ RULE = Rule(__name__, __doc__, code="AG303", severity=Severity.ERROR)
 _ATTENTION = "dropout_p"
 _WANTED = re.compile(
     r"train|eval|infer|test|\bmc|mc_|_mc|mc[A-Z]|MC|[mM]onte|[bB]ayes|[sS]ampl|[sS]toch|[uU]ncert"
-    r"|[eE]nsemble|[nN]ois|always|[aA]ugment"
+    r"|[vV]ariation|[eE]nsemble|[nN]ois|always|[aA]ugment"
 )
 
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 import libcst as cst
 
+from autolint.autograd.objects import Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     Grade,
@@ -37,6 +38,7 @@ from autolint.interpreter.events import (
     GradModeUnused,
     GradRead,
     Guard,
+    InitMissing,
     InPlaceWrite,
     Kept,
     LayersRepeated,
@@ -49,6 +51,8 @@ from autolint.interpreter.events import (
     Moment,
     OffAliasUsed,
     OptimizerStep,
+    PartsHidden,
+    PartTooEarly,
     RequiresGradSet,
     SavedWritten,
     Scope,
@@ -85,6 +89,7 @@ __all__ = [
     "GradientClipped",
     "Guard",
     "InPlaceWrite",
+    "InitMissing",
     "Kept",
     "Kind",
     "LayersRepeated",
@@ -94,10 +99,13 @@ __all__ = [
     "LoopFinished",
     "LossApplied",
     "Lost",
+    "Module",
     "ModuleBuilt",
     "Moment",
     "OffAliasUsed",
     "OptimizerStep",
+    "PartTooEarly",
+    "PartsHidden",
     "RequiresGradSet",
     "Rule",
     "SavedWritten",

@@ -9,8 +9,11 @@ from autolint.interpreter.events import (
     ClassDecorated,
     FreshLayerCalled,
     FunctionalDropout,
+    InitMissing,
     LayersRepeated,
     LossApplied,
+    PartsHidden,
+    PartTooEarly,
 )
 
 from .running import line, run
@@ -215,3 +218,37 @@ def test_who_asks_for_the_mode_asks_for_all_that_called_it() -> None:
 @pytest.mark.parametrize("call", ["F.alpha_dropout(x)", "self.dropout(x)", "F.dropout(*x)"])
 def test_what_is_off_or_unknown_is_no_functional_dropout(call: str) -> None:
     assert run(forward(f"return {call}")).of(FunctionalDropout) == []
+
+
+HIDDEN = """
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.plain = [nn.Linear(2, 2), nn.Linear(2, 2)]
+        self.kept = nn.ModuleList([nn.Linear(2, 2)])
+M()
+"""
+
+
+def test_parts_in_a_plain_list_are_told_with_their_place() -> None:
+    [event] = run(HIDDEN, PartsHidden).events
+    assert isinstance(event, PartsHidden)
+    assert event.name == "plain"
+    assert event.stored.text == "self.plain"
+    assert len(event.parts) == 2
+
+
+def test_a_part_before_the_constructor_and_a_constructor_that_lacks() -> None:
+    early = HIDDEN.replace(
+        "super().__init__()", "self.a = nn.Linear(2, 2)\n        super().__init__()"
+    )
+    [event] = run(early, PartTooEarly).events
+    assert isinstance(event, PartTooEarly)
+    assert event.name == "a"
+    assert not run(HIDDEN, PartTooEarly).events
+    lacking = "class N(nn.Module):\n    def __init__(self):\n        self.n = 3\nN()\n"
+    [missing] = run(lacking, InitMissing).events
+    assert isinstance(missing, InitMissing)
+    assert missing.only_module
+    assert missing.built_at.text == "N()"
+    assert not run(HIDDEN, InitMissing).events

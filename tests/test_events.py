@@ -21,6 +21,7 @@ from autolint.interpreter.events import (
     GradientClipped,
     GradModeUnused,
     GradRead,
+    InitMissing,
     InPlaceWrite,
     LayersRepeated,
     LeafLost,
@@ -31,6 +32,8 @@ from autolint.interpreter.events import (
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
+    PartsHidden,
+    PartTooEarly,
     RequiresGradSet,
     Revealed,
     SavedBy,
@@ -70,7 +73,10 @@ def test_every_event_is_tested_here() -> None:
         LoopFinished,
         FreshLayerCalled,
         FunctionalDropout,
+        InitMissing,
         LayersRepeated,
+        PartsHidden,
+        PartTooEarly,
         LossApplied,
         ModuleBuilt,
         OffAliasUsed,
@@ -109,6 +115,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "class F(nn.Module):\n"
         "    def forward(self, x):\n"
         "        return nn.Linear(2, 2)(nn.functional.dropout(x))\n"
+        "class H(nn.Module):\n"
+        "    def __init__(self):\n        self.a = [nn.Linear(2, 2), nn.Linear(2, 2)]\n"
+        "        self.b = nn.Linear(2, 2)\nH()\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}

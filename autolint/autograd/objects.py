@@ -44,8 +44,8 @@ class Module(Instance, GradHolder):
     `library` is the qualified name of a torch layer (then `cls` is None). `own` says whether such
     parameters exist; `trainable` is their requires_grad. `memory` is the storage of
     these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
-    were assigned; `initialised`: the constructor of `nn.Module` has run; `inference`: its own
-    parameters are inference tensors.
+    were assigned, `lists` where plain containers were; `initialised`: the constructor of
+    `nn.Module` has run; `inference`: its own parameters are inference tensors.
     Of a layer of torch, `repeated` is where a list that holds it was multiplied, `forward` the run
     of a forward in which it was built (any object), and `tended`: it was set up by hand since.
     """
@@ -69,7 +69,8 @@ class Module(Instance, GradHolder):
         self.memory = Storage()
         self.registered: dict[str, Origin] = {}
         self.stores: dict[str, Any] = {}
-        self.initialised = False
+        self.initialised = NO
+        self.lists: dict[str, Any] = {}
         self.inference = NO
         self.repeated: Origin = None
         self.forward: Any = None

@@ -27,6 +27,12 @@ _scans: WeakKeyDictionary[Project, dict[_Key, ClassScan]] = WeakKeyDictionary()
 _facts: WeakKeyDictionary[Project, dict[_Key, ClassFacts]] = WeakKeyDictionary()
 
 
+_LOOKING = frozenset(
+    {"len", "enumerate", "zip", "reversed", "iter", "range", "isinstance", "print", "bool", "next"}
+)
+"""Builtins that keep nothing of what they get."""
+
+
 class ClassFacts:
     """Facts about one class together with what it inherits from the project.
 
@@ -200,6 +206,19 @@ class ClassFacts:
             for store in method.stores.get(attribute, ())
         ]
         return bool(later) and all(store.updates for store in later)
+
+    def converted(self, attribute: str) -> bool:
+        """Whether the attribute is passed to something other than a builtin that looks at it."""
+        return any(
+            each.callee is not None and each.callee not in _LOOKING
+            for each in self.reads(attribute)
+        )
+
+    def registers_computed_names(self) -> bool:
+        """Whether parts are registered, or set as attributes, under names that are computed."""
+        return self.registers_unknown_names or any(
+            method.patterns or method.stores_unknown for method in self._all_methods()
+        )
 
     def moved(self, attribute: str) -> bool:
         """Whether the class itself takes care of the device of the attribute.

@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import following, leaf_loss, unseen
+from autolint.interpreter import following, leaf_loss, registration, unseen
 from autolint.interpreter.behind import behind
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import ModuleBuilt, StoredTensor
@@ -204,6 +204,7 @@ def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -
     if isinstance(found, Tensor) and found.state.buffer:
         m.heap.put(receiver.registered, name, site)
     leaf_loss.stored(m, receiver, value, site)
+    registration.stored(m, receiver, name, found, site)
     if isinstance(found, Tensor):
         known = receiver.stores.get(name)
         count = 1 if known is None else known.assignments + 1
@@ -213,13 +214,14 @@ def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -
             receiver.stores,
             name,
             StoredTensor(
-                name, found, first, scope, count, receiver.initialised, found.state.placed
+                name, found, first, scope, count, receiver.initialised is YES, found.state.placed
             ),
         )
 
 
 def built(m: Machine, module: Module, site: Site) -> None:
     """A module of a project class was constructed: tell the rules about its plain tensors."""
+    registration.constructed(m, module, site)
     cls = module.cls
     if not isinstance(cls, ClassValue) or cls.info is None or not m.listens(ModuleBuilt):
         return

@@ -21,6 +21,11 @@ REPEATED = "[]*"
 """Stands in `names` for a list or tuple display, not of constants, that is multiplied."""
 DROPPED = "dropout()"
 """Stands in `names` for the call of a function for dropout that is no attribute of self."""
+LISTED = "self.x=[]"
+"""Stands in `names` for a list, tuple, dict or comprehension that is put into an attribute."""
+EARLY = "self.x"
+"""Stands in `names` of an `__init__` for an attribute that is set, to no constant, before any other
+`__init__` is called; or for the lack of such a call."""
 IN_PLACE = "_()"
 """Stands in `names` for the call of a method whose name ends with an underscore, and that writes.
 """
@@ -65,11 +70,11 @@ class FunctionInfo:
     names: frozenset[str]
     """Every name, attribute and keyword used in the body, nested functions and decorators.
 
-    `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE`, `REPEATED`, `DROPPED` and
-    `IN_PLACE` stand for what has no name of its own, `data=` for a store to an attribute of that
-    name, `detach();` for a statement that is such a call, `detach;` for one (or a `with`) that only
-    names it. A decorator that switches recording off is not among them: what it covers is never
-    recorded.
+    `AUGMENTED`, `ACCUMULATED`, `ITEM_STORED`, `COMPARED`, `WHOLE`, `REPEATED`, `DROPPED`,
+    `LISTED`, `EARLY` and `IN_PLACE` stand for what has no name of its own, `data=` for a store to
+    an attribute of that name, `detach();` for a statement that is such a call, `detach;` for one
+    (or a `with`) that only names it. A decorator that switches recording off is not among them:
+    what it covers is never recorded.
     """
     is_generator: bool
     is_async: bool

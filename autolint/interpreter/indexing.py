@@ -18,8 +18,10 @@ from autolint.interpreter.index import (
     AUGMENTED,
     COMPARED,
     DROPPED,
+    EARLY,
     IN_PLACE,
     ITEM_STORED,
+    LISTED,
     REPEATED,
     SWITCHED_ON,
     UNKNOWN_BASE,
@@ -57,6 +59,8 @@ def _child_fields() -> dict[type[ast.AST], tuple[str, ...]]:
 
 
 _CHILDREN = _child_fields()
+
+_CONTAINERS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 
 _NO_TENSORS = (
     ast.Constant,
@@ -185,6 +189,8 @@ class _Builder:
         self._scan(recording, inner)
         self._scan(node.body, inner)
         self._switched(node.body, inner)
+        if node.name == "__init__" and scope.owner is not None and _sets_early(node.body):
+            inner.names.add(EARLY)
         if any(map(turns_recording_off, node.decorator_list)):
             self.index.calls_off |= calls_under(node.body)
         if scope.in_function:
@@ -271,6 +277,8 @@ class _Builder:
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, scope: _Scope) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if isinstance(node.value, _CONTAINERS) and isinstance(targets[0], ast.Attribute):
+            scope.names.add(LISTED)
         if isinstance(node.value, ast.Compare):
             scope.names.add(COMPARED)
         for target in targets:
@@ -401,6 +409,26 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
 def _base(node: ast.expr) -> str:
     # `Generic[T]` inherits from Generic.
     return dotted(node.value if isinstance(node, ast.Subscript) else node) or UNKNOWN_BASE
+
+
+def _sets_early(body: list[ast.stmt]) -> bool:
+    """Whether an `__init__` sets an attribute, to no constant, before it calls another one.
+
+    A body that calls none does, whatever it sets.
+    """
+    for statement in body:
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            if isinstance(target, ast.Attribute) and not isinstance(statement.value, ast.Constant):
+                return True
+        elif any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "__init__"
+            for node in ast.walk(statement)
+        ):
+            return False
+    return True
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[str, ...]:

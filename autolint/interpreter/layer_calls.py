@@ -28,6 +28,7 @@ from autolint.interpreter import (
     forwards,
     losses,
     modules,
+    registration,
     tensors,
     unseen,
     writes,
@@ -46,6 +47,7 @@ def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> 
             if isinstance(method_, FunctionValue):
                 given = Arguments([module, *args.positional], args.keywords, args.star)
                 done = following.follow_checked(m, method_, given, node)
+                registration.tell_hidden(m, module, m.site(node))
                 return done if done is not None else _unseen(m, module, args, node)
         facts = modules.inherited(module.cls)
         if facts is not None and not facts.is_container:

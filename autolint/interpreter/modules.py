@@ -248,7 +248,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name in ("forward", "__call__"):
         return layer_calls.call_module(m, module, args, node)
     if name == "__init__":
-        m.change(module, "initialised", True)
+        m.change(module, "initialised", YES)
         return NONE
     if name in ("register_buffer", "register_parameter", "add_module", "register_module"):
         return _register(m, module, name, args, site)

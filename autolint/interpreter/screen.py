@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autolint.interpreter.events import Event, ModuleBuilt
-from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
+from autolint.interpreter.index import LISTED, ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
 
 TOO_COMMON = frozenset({"forward", "__init__", "__call__", "setup", "__enter__", "__exit__"})
@@ -34,7 +34,8 @@ class Screen:
     def __init__(self, index: FileIndex, project: Project, wanted: frozenset[type[Event]]) -> None:
         self._index = index
         self._project = project
-        anywhere = [event for event in wanted if not event.in_forward]
+        anywhere = [e for e in wanted if not e.in_forward and not e.at_construction]
+        self._at_construction = [e for e in wanted if e.at_construction]
         self._needs = {(event.triggers, event.company) for event in anywhere}
         self._in_forward = frozenset(
             name for event in wanted if event.in_forward for name in event.triggers
@@ -69,12 +70,27 @@ class Screen:
         return names.union(*callees)
 
     def builds(self) -> frozenset[str]:
-        """Qualified names of the classes that may keep tensors which their constructor makes."""
-        if not self._builds:
-            return frozenset()
+        """Qualified names of the classes whose construction can give an event by itself."""
         return frozenset(
-            name for name, cls in self._index.classes.items() if self._makes_tensors(cls)
+            name
+            for name, cls in self._index.classes.items()
+            if (self._builds and self._makes_tensors(cls)) or self._keeps_parts(cls)
         )
+
+    def _keeps_parts(self, cls: ClassInfo) -> bool:
+        """Whether a class may be a module that has its parts at the wrong place or time."""
+        init = cls.methods.get("__init__")
+        if init is None or not cls.bases:
+            return False
+        imports = self._index.imports
+        names = init.names | {
+            imports[name].rpartition(".")[2] for name in init.names if name in imports
+        }
+        return any(
+            not names.isdisjoint(event.triggers)
+            and (not event.company or not names.isdisjoint(event.company))
+            for event in self._at_construction
+        ) and bool(self._project.is_module(cls))
 
     def rooted(self) -> frozenset[str]:
         """Qualified names of the functions that can give an event, and of their callers in the
@@ -92,6 +108,7 @@ class Screen:
             or self._hands_optimizer(info)
         }
         chosen.update((info.qualname, info) for info in self._forwards())
+        chosen.update((info.qualname, info) for info in self._builders())
         fresh = list(chosen.values())
         for level in range(_CALLER_LEVELS):
             called = {info.name for info in fresh} - TOO_COMMON
@@ -109,6 +126,28 @@ class Screen:
             ]
             chosen.update((info.qualname, info) for info in fresh)
         return frozenset(chosen)
+
+    def _builders(self) -> Iterator[FunctionInfo]:
+        """The functions that hand something to a class which may keep it in a wrong way."""
+        classes = {
+            name.rpartition(".")[2]
+            for name, cls in self._index.classes.items()
+            if self._keeps_parts(cls) or self._collects_parts(cls)
+        }
+        if classes:
+            for info in self._index.all_functions:
+                if info.name != "__init__" and not info.names.isdisjoint(classes):
+                    yield info
+
+    def _collects_parts(self, cls: ClassInfo) -> bool:
+        """Whether a module has a list in an attribute, to which a method of it appends."""
+        init = cls.methods.get("__init__")
+        if init is None or LISTED not in init.names or not self._at_construction:
+            return False
+        others = (method for name, method in cls.methods.items() if name != "__init__")
+        return any("append" in method.names for method in others) and bool(
+            self._project.is_module(cls)
+        )
 
     def _forwards(self) -> Iterator[FunctionInfo]:
         """The forwards of the file that lead to what only a forward can do wrong."""

@@ -74,6 +74,8 @@ class Event:
     company: ClassVar[frozenset[str]] = frozenset()
     in_forward: ClassVar[bool] = False
     """Only where the forward of a module leads to can the event be: no other function is run."""
+    at_construction: ClassVar[bool] = False
+    """Only the construction of a module can be the event: its class is built, and that is all."""
 
     site: Site
     scope: Scope

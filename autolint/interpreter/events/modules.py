@@ -11,9 +11,9 @@ import libcst as cst
 from autolint.autograd import layers
 from autolint.autograd.objects import Module
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import GradMode, Tri
+from autolint.autograd.values import GradMode, Tri, Value
 from autolint.interpreter.events.base import Event, Scope
-from autolint.interpreter.index import DROPPED, REPEATED
+from autolint.interpreter.index import DROPPED, EARLY, LISTED, REPEATED
 from autolint.interpreter.unit import Site
 
 
@@ -56,6 +56,56 @@ class ClassDecorated(Event):
 
     class_name: str
     set_mode: GradMode
+
+
+@dataclass(frozen=True, slots=True)
+class PartsHidden(Event):
+    """A module keeps parts with parameters to train in a plain list, tuple or dict.
+
+    Told when its construction has ended, and after each call of its forward. `stored` is where the
+    container was put into the attribute `name`, in `owner`; `kept` is the container, `parts` what
+    is surely hidden in it. `facts` as in `ModuleBuilt`.
+    """
+
+    triggers = frozenset({LISTED})
+    company = layers.bare_names(dropout=False) | {"Parameter"}
+    at_construction = True
+
+    module: Module
+    name: str
+    stored: Site
+    owner: Scope
+    kept: Value
+    parts: tuple[Value, ...]
+    facts: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PartTooEarly(Event):
+    """A module gets a part before the constructor of `nn.Module` has run, which raises."""
+
+    triggers = frozenset({EARLY})
+    at_construction = True
+
+    module: Module
+    name: str
+    part: Value
+
+
+@dataclass(frozen=True, slots=True)
+class InitMissing(Event):
+    """A module's own `__init__` has run to its end without that of `nn.Module`.
+
+    The site is the name of that `__init__`, `built_at` where the object was constructed;
+    `only_module`: `nn.Module` is the one base of the class.
+    """
+
+    triggers = frozenset({EARLY})
+    at_construction = True
+
+    class_name: str
+    only_module: bool
+    built_at: Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
+from autolint.autograd import layers
 from autolint.interpreter.class_records import ClassScan, How, MethodScan, Read, Store
 from autolint.interpreter.class_scan import scan_class
 from autolint.interpreter.index import ClassInfo, FunctionInfo
@@ -208,9 +209,13 @@ class ClassFacts:
         return bool(later) and all(store.updates for store in later)
 
     def converted(self, attribute: str) -> bool:
-        """Whether the attribute is passed to something other than a builtin that looks at it."""
+        """Whether the attribute is passed to something that may register what it holds.
+
+        Builtins only look at it; a layer with parameters of its own gets numbers taken from it.
+        """
+        harmless = _LOOKING | layers.bare_names(dropout=False)
         return any(
-            each.callee is not None and each.callee not in _LOOKING
+            each.callee is not None and each.callee.rpartition(".")[2] not in harmless
             for each in self.reads(attribute)
         )
 

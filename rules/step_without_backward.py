@@ -43,7 +43,6 @@ from autolint.api import (
 
 RULE = Rule(__name__, __doc__, code="AG403", severity=Severity.ERROR, missing=True)
 
-_NONE = frozenset({Word.NONE})
 _FRESH = frozenset({Word.FRESH})
 _DROPPED = frozenset({Word.DROPPED})
 _NOTHING = frozenset({Word.DROPPED, Word.NONE})
@@ -56,7 +55,8 @@ def check(step: OptimizerStep) -> Iterator[Finding]:
         return  # Another's loop, or an optimizer by nothing but its name.
     if all(used.words <= _NOTHING for used in step.sets):
         yield from _too_late(step)
-    if all(used.words == _NONE for used in step.sets):
+    # What another loss may have filled was cleared as well: there is nothing either way.
+    if all(Word.NONE in used.words and used.words <= _NOTHING for used in step.sets):
         yield from _never(step)
     if step.loops and all(used.words == _FRESH for used in step.sets):
         yield from _one_late(step)
@@ -90,7 +90,9 @@ def _never(step: OptimizerStep) -> Iterator[Finding]:
     emptied = step.sets[0].emptied
     cleared = emptied is not None and not emptied.earlier_iteration(step.loops)
     if any(
-        used.filled is not None and not used.filled.earlier_iteration(step.loops)
+        used.filled is not None
+        and not used.filled.earlier_iteration(step.loops)
+        and Word.DROPPED not in used.words
         for used in step.sets
     ):
         return  # The gradients were read, and cleared on purpose.

@@ -15,6 +15,7 @@ from autolint.interpreter.events import (
     Discarded,
     Event,
     FlagMissed,
+    FlagRefused,
     FreshLayerCalled,
     FunctionalDropout,
     GivenToNumpy,
@@ -66,6 +67,7 @@ def test_every_event_is_tested_here() -> None:
         FlagMissed,
         GivenToNumpy,
         GradModeUnused,
+        FlagRefused,
         InPlaceWrite,
         LeafLost,
         LeafRebound,
@@ -105,6 +107,7 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "w.detach()\ntorch.no_grad()\nnn.Linear(1, 1).requires_grad = False\n"
         "w.numpy()\n"
         "def g():\n    with torch.no_grad():\n        yield 1\ng()\n"
+        "reveal(w)\nw.add_(1)\ny = w.exp()\ny += 1\ny.requires_grad = True\n"
         "class M(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.t = torch.ones(2)\n"
         "M()\ntotal = 0.0\n"
@@ -495,3 +498,24 @@ def test_a_factory_is_asked_to_require_grad() -> None:
 )
 def test_nothing_is_asked_to_require_grad(quiet: str) -> None:
     assert run(quiet).of(RequiresGradSet) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "how"),
+    [
+        ("y.requires_grad = False", "attribute"),
+        ("y.requires_grad = True", "attribute"),
+        ("y.requires_grad_(False)", "method"),
+        ("y[0:1].detach_()", "detach_"),
+    ],
+)
+def test_a_flag_of_a_result_is_refused(change: str, how: str) -> None:
+    event = run(W + "y = w * 2\n" + change).one(FlagRefused)
+    assert (line(event.site), event.how) == (3, how)
+
+
+@pytest.mark.parametrize(
+    "quiet", ["w.requires_grad = False", "y.requires_grad_()", "y.detach_()", "y.clone().detach_()"]
+)
+def test_no_flag_is_refused(quiet: str) -> None:
+    assert run(W + "y = w * 2\n" + quiet).of(FlagRefused) == []

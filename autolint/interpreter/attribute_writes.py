@@ -24,7 +24,7 @@ from autolint.interpreter import (
     gradient_reads,
     writes,
 )
-from autolint.interpreter.events import DataRebind, FlagMissed, RequiresGradSet
+from autolint.interpreter.events import DataRebind, FlagMissed, FlagRefused, RequiresGradSet
 from autolint.interpreter.events.modes import MISSPELT
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import (
@@ -129,8 +129,21 @@ def set_requires_grad(
             made=tensor.origin,
             target_text=site._replace(node=target).text,
         )
+    if how == "attribute" or (how == "method" and value is NO):
+        refuse_flag(m, tensor, value, how, site, target)
     if tensor.state.kind.differentiable is not NO:
         m.autograd.set_requires_grad(tensor, value, site)
+
+
+def refuse_flag(
+    m: Machine, tensor: Tensor, value: Tri, how: str, site: Site, target: cst.CSTNode
+) -> None:
+    """Tell of a change of a result's flag, which torch allows of leaves only."""
+    state = tensor.state
+    result = state.leaf is NO and state.requires_grad is YES and tensor.tensor is YES
+    if result and value is not MAYBE and m.listens(FlagRefused):
+        text = site._replace(node=target).text
+        m.emit(FlagRefused, site, tensor=tensor, how=how, value=value, target_text=text)
 
 
 def rebind_data(

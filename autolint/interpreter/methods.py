@@ -121,6 +121,9 @@ def _detach(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Valu
 
 
 def _detach_in_place(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> Value:
+    if tensor.source is not None and tensor.through is Through.SELF and tensor.off is None:
+        target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+        attribute_writes.refuse_flag(m, tensor, NO, "detach_", m.site(node), target)
     m.autograd.detach_(tensor)
     return tensor
 

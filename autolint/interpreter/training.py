@@ -107,7 +107,7 @@ def _run(
         stale=_stale(found),
         freed=met(m, found),
         lost=losses[0].state.lost if len(losses) == 1 else None,
-        marked=_marked(found),
+        marked=_marked(found, losses[0]),
     )
     if fills and found.opaque is not NO:
         m.heap.put(m.facts, "opaque_backwards", (Cell.clock(),))
@@ -127,11 +127,16 @@ def _run(
     free(m.heap, found, keep, site)
 
 
+def _of_a_layer(state: TensorState) -> bool:
+    """Whether a value is what a layer has made while nothing was recorded."""
+    return state.lost is not None and state.lost.operation[:1].isupper()
+
+
 _SCALING = frozenset({"sum", "mean", "mul", "div", "view", "reshape", "squeeze", "neg"})
 """Operations that make nothing new of a loss: its scale and its shape."""
 
 
-def _marked(found: Walk) -> TensorState | None:
+def _marked(found: Walk, loss: Tensor) -> TensorState | None:
     """The leaf that is all a backward reaches, if it was computed and then marked as requiring
     grad, and nothing was computed from it.
     """
@@ -140,6 +145,8 @@ def _marked(found: Walk) -> TensorState | None:
     [(holder, sure)] = found.reached.items()
     if sure is not YES or not isinstance(holder, TensorState) or holder.marked is None:
         return None
+    if holder is not loss.state and not _of_a_layer(holder):
+        return None  # a new leaf on purpose, whose own gradient is wanted
     # Scaling by a number saves no tensor of the program; a product of tensors does.
     plain = all(
         node.operation.lstrip(".") in _SCALING and all(kept.tensor is None for kept in node.saved)

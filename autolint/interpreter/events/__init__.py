@@ -10,6 +10,7 @@ function that it calls.
 from autolint.interpreter.events.base import Attempt, Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.events.calls import Discarded
 from autolint.interpreter.events.leaves import (
+    FlagRefused,
     GradRead,
     LeafLost,
     LeafRebound,
@@ -68,6 +69,7 @@ __all__ = [
     "Discarded",
     "Event",
     "FlagMissed",
+    "FlagRefused",
     "FreedNode",
     "FreshLayerCalled",
     "FunctionalDropout",

@@ -130,3 +130,18 @@ class OffAliasUsed(Event):
     alone: bool
     made: Site
     target_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlagRefused(Event):
+    """The flag of a tensor that is surely a result is changed, or a view detached: torch raises.
+
+    `how` is "method", "attribute" or "detach_"; `value` is what is asked for.
+    """
+
+    triggers = frozenset({"requires_grad_", "requires_grad=", "detach_"})
+
+    tensor: Tensor
+    how: str
+    value: Tri
+    target_text: str

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from autolint.interpreter.ast_names import dotted
+from autolint.interpreter.ast_names import dotted, last_name
 from autolint.interpreter.class_records import ClassScan, How, MethodScan, Read, Store
 from autolint.interpreter.roles import Parents, Role, Use, is_placed, parents_of, uses_of
 
@@ -227,11 +227,18 @@ class _MethodScanner:
             if use.local is None:
                 uses.append(use)
                 continue
+            if any(map(self._is_drawn_from, self._local_uses[use.local])):
+                uses.append(Use(Role.OTHER))  # weights of a choice, made on the host
+                continue
             later = [u for n in self._local_uses[use.local] for u in uses_of(n, self._parents)]
             # `c = c.to(d)` once moves c for all that comes after.
             moved = any(u.role is Role.MOVED for u in later)
             uses += [Use(Role.MOVED)] if moved else later or [Use(Role.OTHER)]
         return uses
+
+    def _is_drawn_from(self, node: ast.AST) -> bool:
+        call = self._parents.get(node)
+        return isinstance(call, ast.Call) and last_name(call.func) == "multinomial"
 
     def _registry(self, node: ast.Attribute) -> None:
         """`self._buffers["x"] = value`."""

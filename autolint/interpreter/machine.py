@@ -202,6 +202,13 @@ class Machine:
             frame.scope_ = _scope(frame)
         return frame.scope_
 
+    def root_path(self) -> str:
+        """The file in which the running functions were begun: the one that is linted."""
+        frame = self.frame
+        while frame.caller is not None:
+            frame = frame.caller
+        return frame.context.index.path
+
     def names_used(self) -> frozenset[str]:
         """The names that the running function, or module body, uses."""
         context, function = self.frame.context, self.frame.function

@@ -40,7 +40,7 @@ def stored(m: Machine, module: Module, name: str, value: Value, site: Site) -> N
         m.listens(PartTooEarly)
         and module.initialised is NO
         and _is_part(value)
-        and _plain_base(module)
+        and _plain_base(m, module)
     ):
         m.emit(PartTooEarly, site, module=module, name=name, part=value)
 
@@ -51,11 +51,14 @@ def constructed(m: Machine, module: Module, site: Site) -> None:
     if isinstance(cls, ClassValue) and m.listens(InitMissing) and module.initialised is NO:
         init = classes.lookup(cls, "__init__")
         if (
-            isinstance(init, FunctionValue)
+            # A module that is called in another way than by `__call__` of nn.Module may do without.
+            classes.lookup(cls, "forward") is not None
+            and classes.lookup(cls, "__call__") is None
+            and isinstance(init, FunctionValue)
             and isinstance(init.node, cst.FunctionDef)
             and init.unit is not None
             and not module.open
-            and _plain_base(module)
+            and _plain_base(m, module)
         ):
             place = Site(init.unit, init.node.name, init.node)
             m.emit(
@@ -104,12 +107,18 @@ def _is_part(value: Value) -> bool:
     return isinstance(found, Module) and not found.open and found.grade is Grade.BUILT
 
 
-def _plain_base(module: Module) -> bool:
-    """Whether all bases are known, and torch's are modules without conditions of their own."""
+def _plain_base(m: Machine, module: Module) -> bool:
+    """Whether all bases are known: of the linted file, or modules of torch.
+
+    What the constructors of other files call is not always followed.
+    """
     cls = module.cls
     if not isinstance(cls, ClassValue) or classes.lookup(cls, "__new__") is not None:
         return False
     if classes.lookup(cls, "__setattr__") is not None:
+        return False
+    own = {base.context.index.path for base in classes.linear(cls) if isinstance(base, ClassValue)}
+    if own != {m.root_path()}:
         return False
     names = classes.external(cls)
     return bool(names) and all(

@@ -37,7 +37,8 @@ def operands_of(m: Machine, values: list[tuple[int, Value]]) -> tuple[list[Opera
             items = [*(value.items or ()), *(() if value.rest is None else (value.rest,))]
             inner, hidden = operands_of(m, [(position, item) for item in items])
             found.extend(inner)
-            unseen = unseen or hidden or value.items is None
+            # One that is empty was filled out of sight: no operation takes nothing.
+            unseen = unseen or hidden or value.items is None or not items
         elif isinstance(value, (Unknown, Instance, Mapping)):
             unseen = True
     return found, unseen

@@ -53,17 +53,15 @@ class _CheckByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-class _Checking(click.Command):
-    """The command that need not be named: a shell is told of the others in its place too."""
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        found = super().shell_complete(ctx, incomplete)
-        group = ctx.parent.command if ctx.parent is not None else None
-        if isinstance(group, click.Group) and not ctx.params.get("paths"):
-            for name, command in group.commands.items():
-                if name.startswith(incomplete):
-                    found.append(CompletionItem(name, help=command.get_short_help_str()))
-        return found
+def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Paths, for a shell; in place of the first one also the commands."""
+    found = [CompletionItem(incomplete, type="file")]
+    group = ctx.parent.command if ctx.parent is not None else None
+    if isinstance(group, click.Group) and not ctx.params.get("paths"):
+        for name, command in group.commands.items():
+            if name.startswith(incomplete):
+                found.append(CompletionItem(name, help=command.get_short_help_str()))
+    return found
 
 
 def _rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -121,8 +119,8 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     return click.option(name, multiple=True, callback=split, metavar=metavar, help=help)
 
 
-@cli.command(cls=_Checking)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@cli.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=_paths)
 @_words("--select", "CODES", "Run these rules only.")
 @_words("--ignore", "CODES", "Do not run these rules.")
 @_words("--extend-select", "CODES", "Run these rules too.")

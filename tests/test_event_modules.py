@@ -246,7 +246,10 @@ def test_a_part_before_the_constructor_and_a_constructor_that_lacks() -> None:
     assert isinstance(event, PartTooEarly)
     assert event.name == "a"
     assert not run(HIDDEN, PartTooEarly).events
-    lacking = "class N(nn.Module):\n    def __init__(self):\n        self.n = 3\nN()\n"
+    lacking = (
+        "class N(nn.Module):\n    def __init__(self):\n        self.n = 3\n"
+        "    def forward(self, x):\n        return x\nN()\n"
+    )
     [missing] = run(lacking, InitMissing).events
     assert isinstance(missing, InitMissing)
     assert missing.only_module

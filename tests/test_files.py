@@ -41,7 +41,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_py_files_sorted_and_once(root: Path) -> None:
     make(root, "b.py", "a/z.py", "a/y.pyi", "c.txt", "d.ipynb", "e.PY")
-    assert found(root, ".", "a", "b.py", "./b.py") == ["a/z.py", "b.py"]
+    assert found(root, ".", "a", "b.py", "./b.py") == ["a/z.py", "b.py", "d.ipynb"]
 
 
 def test_default_excludes_unless_named(root: Path) -> None:

@@ -13,7 +13,7 @@ MAX_CHANGES = 4
 
 
 def programs(paths: Sequence[Path]) -> list[str]:
-    """The functions and classes of files, each with all imports of its file: small, and runnable.
+    """The functions and loops of files, each with all imports of its file: small, and runnable.
 
     A file that does not parse gives nothing.
     """
@@ -27,7 +27,7 @@ def programs(paths: Sequence[Path]) -> list[str]:
         imports = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
         head = "\n".join(dict.fromkeys(["import torch", *imports]))
         for node in tree.body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.For, ast.With)):
+            if isinstance(node, (ast.FunctionDef, ast.For, ast.With)):
                 source = ast.get_source_segment(text, node)
                 if source is not None:
                     found.append(f"{head}\n\n{source}\n")

@@ -120,7 +120,7 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "        return nn.Linear(2, 2)(nn.functional.dropout(x))\n"
         "class H(nn.Module):\n"
         "    def __init__(self):\n        self.a = [nn.Linear(2, 2), nn.Linear(2, 2)]\n"
-        "        self.b = nn.Linear(2, 2)\nH()\n"
+        "        self.b = nn.Linear(2, 2)\n    def forward(self, x):\n        return x\nH()\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}

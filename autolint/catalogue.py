@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from autolint.api import Rule
 
 
+class RegistryError(Exception):
+    """A rule or a pack of rules cannot be used: one line that names its file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A code as the command line knows it.

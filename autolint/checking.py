@@ -6,20 +6,24 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from autolint import show_config
+from autolint import cache, show_config
 from autolint.atomic import replace
 from autolint.baseline import Baseline, BaselineError
+from autolint.catalogue import RegistryError
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
 from autolint.files import File, PathError, discover
 from autolint.fix import diff
 from autolint.progress import bar
-from autolint.registry import Registry, RegistryError
 from autolint.report import Paint, relative, render
 from autolint.report.figures import plural
 from autolint.runner import Fixing, Runner
 from autolint.selection import check_selector
+
+if TYPE_CHECKING:
+    from autolint.registry import Registry
 
 
 class Failure(Exception):
@@ -48,6 +52,7 @@ class Options:
     extend_exclude: tuple[str, ...] | None
     force_exclude: bool
     config: str | None
+    no_cache: bool
     stdin_filename: str | None
     exit_zero: bool
     show_config: bool
@@ -97,10 +102,11 @@ class _Check:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._base = os.getcwd()
-        self._registry = Registry.load()
+        self._place = None if options.no_cache else cache.Place(self._base)
+        self._installed = _installed(self._place)
         self._configs = Configs(
             options.overrides,
-            lambda selector: check_selector(self._registry, selector),
+            lambda selector: check_selector(self._installed.catalogue, selector),
             options.config,
         )
 
@@ -120,9 +126,12 @@ class _Check:
             for file in found.files:
                 origin = file.config.origin or "no configuration"
                 print(f"{self._shown(file.path)}: {self._shown(origin)}", file=sys.stderr)
-        runner = Runner(self._registry, options.fixing, write=not options.diff)
+        runner = Runner(
+            self._installed.catalogue, options.fixing, not options.diff, self._results()
+        )
         with bar("files") as progress:
             outcome = runner.run(found.files, progress)
+        self._keep(runner)
         outcome.problems[:0] = found.problems
         if options.baseline is not None:
             self._compare(outcome, options.baseline, [file.path for file in found.files])
@@ -131,6 +140,24 @@ class _Check:
         else:
             self._print_report(outcome)
         return self._finish(outcome)
+
+    def _results(self) -> cache.Results | None:
+        """What earlier runs found."""
+        if self._place is None or not self._installed.key:
+            return None
+        return cache.Results(self._place, self._installed.key)
+
+    def _keep(self, runner: Runner) -> None:
+        """Write the cache; where that cannot be done, say so and go on."""
+        if self._place is None or runner.results is None:
+            return
+        try:
+            if runner.registry is not None:
+                cache.keep(self._place, runner.registry)
+            runner.results.save()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            print(f"note: no cache is kept in {self._place.folder}: {reason}", file=sys.stderr)
 
     def _compare(self, outcome: Outcome, path: str, checked: Sequence[str]) -> None:
         """Leave out what a baseline knows; write the file if that was asked for."""
@@ -162,7 +189,9 @@ class _Check:
         path = os.path.abspath(options.stdin_filename or "-")
         config = self._configs.of_folder(os.path.dirname(path))
         raw = sys.stdin.buffer.read()
-        outcome = Runner(self._registry, options.fixing).run_bytes(File(path, config), raw)
+        outcome = Runner(self._installed.catalogue, options.fixing).run_bytes(
+            File(path, config), raw
+        )
         if options.diff:
             self._print_diffs(outcome)
         elif options.fix:
@@ -205,7 +234,9 @@ class _Check:
 
     def _lines(self, format_name: str, outcome: Outcome, paint: Paint) -> Iterable[str]:
         statistics = self._options.statistics
-        return render(format_name, outcome, self._base, paint, statistics, self._registry)
+        return render(
+            format_name, outcome, self._base, paint, statistics, self._installed.catalogue
+        )
 
     def _finish(self, outcome: Outcome) -> int:
         self._complain(outcome.problems)
@@ -223,3 +254,14 @@ class _Check:
 
     def _shown(self, path: str) -> str:
         return relative(path, self._base)
+
+
+def _installed(place: cache.Place | None) -> cache.Installed:
+    """The rules: as the cache knows them, or loaded. Raises RegistryError."""
+
+    def load() -> Registry:
+        from autolint.registry import Registry
+
+        return Registry.load()
+
+    return cache.Installed(load(), "") if place is None else cache.installed(place, load)

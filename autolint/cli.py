@@ -159,12 +159,7 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     expose_value=False,
     help="Processes to use (so far always one).",
 )
-@click.option(
-    "--no-cache",
-    is_flag=True,
-    expose_value=False,
-    help="Check every file afresh (so far always so).",
-)
+@click.option("--no-cache", is_flag=True, help="Check every file afresh, and keep nothing.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also if there are findings.")
 @click.option("--show-config", is_flag=True, help="Show the settings and where they come from.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each file, and show tracebacks.")
@@ -181,6 +176,18 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None
         ctx.exit(check_paths(paths or (".",), Options(**options)))
     except Failure as error:
         raise _Failure(str(error)) from error
+
+
+@cli.command()
+def clean() -> None:
+    """Remove what earlier runs kept (.autolint_cache)."""
+    from autolint import cache
+
+    try:
+        removed = cache.clean(os.getcwd())
+    except OSError as error:
+        raise _Failure(f"{error.filename}: {error.strerror}") from error
+    click.echo("there is no cache" if removed is None else f"removed {removed}")
 
 
 @cli.command()

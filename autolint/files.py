@@ -18,6 +18,7 @@ from autolint.config import Config, Configs, Overrides, did_you_mean
 from autolint.diagnostic import Problem
 
 DEFAULT_EXCLUDE = (
+    ".autolint_cache",
     ".bzr",
     ".direnv",
     ".eggs",

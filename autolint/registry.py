@@ -8,16 +8,18 @@ an underscore is a helper. The engine has two codes of its own, which are entrie
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
+import os
 import pkgutil
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from autolint.api import Event, Rule
-from autolint.catalogue import Catalogue, Entry
+from autolint.catalogue import Catalogue, Entry, RegistryError
+from autolint.packs import Pack, points
 
-GROUP = "autolint.rules"
+__all__ = ["Registry", "RegistryError"]
 
 PAGE_PARTS = ("Bad", "Good", "Not reported")
 """Parts that a rule's page must have, each introduced by a line that begins with it."""
@@ -26,16 +28,13 @@ _CODE = re.compile(r"[A-Z]{2,}[0-9]{3,}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-class RegistryError(Exception):
-    """A rule or a pack of rules cannot be used: one line that names its file."""
-
-
 class Registry(Catalogue):
     """All rules that are installed, by code."""
 
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+    def __init__(self, rules: Iterable[Rule] = (), packs: Iterable[Pack] = ()) -> None:
         """Raises RegistryError for a rule that is not valid, or two with one code or name."""
         super().__init__()
+        self.packs = tuple(packs)
         for rule in rules:
             for fault in _faults(rule):
                 raise RegistryError(f"rule {rule.module}: {fault}")
@@ -46,9 +45,12 @@ class Registry(Catalogue):
     def load(cls) -> Registry:
         """Load every installed pack. Raises RegistryError."""
         rules: list[Rule] = []
-        for point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name):
-            rules.extend(_pack(point.name, point.value))
-        return cls(rules)
+        packs: list[Pack] = []
+        for name, package in points():
+            rules.extend(_pack(name, package))
+            folder = os.path.dirname(sys.modules[package].__file__ or "")
+            packs.append(Pack(name, package, folder))
+        return cls(rules, packs)
 
     def _add(self, entry: Entry, module: str) -> None:
         for what, key in (("code", entry.code), ("name", entry.name)):

@@ -6,20 +6,24 @@ import enum
 import gc
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from autolint import fix, noqa
-from autolint.catalogue import UNPARSABLE, UNUSED_SUPPRESSION
+from autolint.cache import Reader, Results
+from autolint.catalogue import UNPARSABLE, UNUSED_SUPPRESSION, Catalogue
 from autolint.diagnostic import Diagnostic, Outcome, Problem
-from autolint.engine import Engine, FileResult
 from autolint.files import File
-from autolint.interpreter.project import Project
+from autolint.linted import Linted, Seen
 from autolint.notebook import Notebook
-from autolint.registry import Registry
 from autolint.selection import Selection
 from autolint.selections import Selections
-from autolint.source import Source, read_text
+from autolint.source import Source
+
+if TYPE_CHECKING:
+    from autolint.engine import Engine, FileResult
+    from autolint.interpreter.project import Project
+    from autolint.registry import Registry
 
 _STACK_SIZES = (512 << 20, 128 << 20, 32 << 20)
 """Stacks to ask for, largest first; memory is used only as deep as one goes."""
@@ -48,14 +52,41 @@ class Runner:
     """Runs the engine over files and gathers the outcome."""
 
     def __init__(
-        self, registry: Registry, fixing: Fixing = Fixing.NONE, write: bool = True
+        self,
+        catalogue: Catalogue,
+        fixing: Fixing = Fixing.NONE,
+        write: bool = True,
+        results: Results | None = None,
     ) -> None:
-        """`write` False leaves fixed texts in the outcome only."""
-        self._engine = Engine(registry, Project(read_text))
+        """`write` False leaves fixed texts in the outcome only.
+
+        Rules are loaded for the first file that `results` does not know, unless `catalogue` holds
+        them already.
+        """
         self._fixing = fixing
         self._write = write
-        self._selections = Selections(registry)
+        self._catalogue = catalogue
+        self._shown = Selections(catalogue)
+        self._reader = Reader()
+        self._fresh: list[tuple[str, str, Linted]] = []
+        self.results = results
+        self.registry: Registry | None = None
+        """The rules, if they were needed."""
         self.outcome = Outcome()
+
+    def _load(self) -> None:
+        """Load LibCST, the engine and the rules. Raises RegistryError."""
+        if self.registry is not None:
+            return
+        from autolint.engine import Engine
+        from autolint.interpreter.project import Project
+        from autolint.registry import Registry
+
+        known = self._catalogue
+        self.registry = known if isinstance(known, Registry) else Registry.load()
+        self._selections = Selections(self.registry)
+        self._project: Project = Project(self._reader.text)
+        self._engine: Engine = Engine(self.registry, self._project)
 
     def run(self, files: Sequence[File], progress: Progress | None = None) -> Outcome:
         """Check files of the disk. `progress` is told how many are done, of how many."""
@@ -85,15 +116,17 @@ class Runner:
             gc.unfreeze()
             if collecting:
                 gc.enable()
+        self._remember()
         self.outcome.findings = once_enough(self.outcome.findings)
         self.outcome.findings.sort(key=lambda each: each.order)
         return self.outcome
 
     def _read_and_check(self, file: File) -> int:
-        """Check a file of the disk; its size."""
+        """Check a file of the disk; its size if it was read."""
+        if self._take_known(file):
+            return 0
         try:
-            with open(file.path, "rb") as stream:
-                raw = stream.read()
+            raw = self._reader.read(file.path)
         except OSError as error:
             reason = error.strerror or str(error)
             self.outcome.problems.append(Problem(file.path, f"file cannot be read: {reason}"))
@@ -101,9 +134,36 @@ class Runner:
         self._check(file, raw)
         return len(raw)
 
+    def _take_known(self, file: File) -> bool:
+        """Take what an earlier run found in a file, unless there is something to change in it."""
+        if self.results is None:
+            return False
+        selection = self._shown.of(file)
+        known = self.results.find(_name(selection, file), file.path, selection.shows)
+        if known is None or any(self._is_wanted(each, selection) for each in known.diagnostics):
+            return False
+        outcome = self.outcome
+        outcome.files += 1
+        outcome.functions += known.functions
+        outcome.not_followed += known.not_followed
+        outcome.findings.extend(known.diagnostics)
+        return True
+
     def _check(self, file: File, raw: bytes) -> None:
+        self._load()
         selection = self._selections.of(file)
-        result = self._engine.check(file.path, raw, selection)
+        result, touched = self._project.touched.recorded(
+            lambda: self._engine.check(file.path, raw, selection)
+        )
+        if self.results is not None and not result.problems:
+            linted = Linted(
+                list(_in_cells(result)),
+                functions=result.functions,
+                not_followed=result.not_followed,
+                files=frozenset(each for each in touched if isinstance(each, str)),
+                imports=frozenset(each for each in touched if not isinstance(each, str)),
+            )
+            self._fresh.append((_name(selection, file), file.path, linted))
         if self._fixing is not Fixing.NONE and result.source is not None:
             change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
             result = change(result.source, result, selection)
@@ -112,11 +172,25 @@ class Runner:
         outcome.functions += result.functions
         outcome.not_followed += result.not_followed
         outcome.problems.extend(result.problems)
-        source = result.source
         outcome.findings.extend(
-            source.in_cells(each) if isinstance(source, Notebook) else each
-            for each in result.diagnostics
-            if selection.shows(each.code, each.severity)
+            each for each in _in_cells(result) if selection.shows(each.code, each.severity)
+        )
+
+    def _remember(self) -> None:
+        """Give what is new to the results that are kept."""
+        if self.results is None or not self._fresh:
+            return
+        paths = self._project.paths
+        self.results.add(
+            self._fresh,
+            Seen(
+                self._reader.stamps,
+                # A fixed file is not what its users were checked with.
+                self._reader.unsteady | self.outcome.changed.keys(),
+                paths.asked,
+                paths.answers,
+                paths.changed,
+            ),
         )
 
     def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
@@ -188,9 +262,24 @@ class Runner:
         return True
 
     def _is_wanted(self, found: Diagnostic, selection: Selection) -> bool:
-        if found.fix is None or not selection.shows(found.code, found.severity):
+        """Whether a finding is to be fixed or suppressed."""
+        if self._fixing is Fixing.NONE or not selection.shows(found.code, found.severity):
             return False
-        return found.fix.safe or self._fixing is Fixing.ALL
+        if self._fixing is Fixing.SUPPRESS:
+            return True
+        return found.fix is not None and (found.fix.safe or self._fixing is Fixing.ALL)
+
+
+def _name(selection: Selection, file: File) -> str:
+    """A name for what was run on a file."""
+    return f"{' '.join(sorted(selection.entries))} {file.config.target_torch}"
+
+
+def _in_cells(result: FileResult) -> Iterator[Diagnostic]:
+    """The findings of a file as they are told."""
+    source = result.source
+    for each in result.diagnostics:
+        yield source.in_cells(each) if isinstance(source, Notebook) else each
 
 
 def _key(found: Diagnostic) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ class ClassFacts:
         facts = known.get(cls.key)
         if facts is None:
             facts = known[cls.key] = ClassFacts(project, cls)
+        else:
+            project.mro(cls)  # what the facts were read from, for whoever asks what was looked at
         return facts
 
     # Methods

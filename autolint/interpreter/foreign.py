@@ -103,6 +103,7 @@ class Slices:
     def unit(self, project: Project, info: FunctionInfo) -> Unit | None:
         """The parsed text of a function; None if it cannot be read or LibCST refuses it."""
         key = (info.path, info.first_line)
+        project.touch(info.path)
         known = self._units.get(key)
         if known is not None:
             self._units.move_to_end(key)

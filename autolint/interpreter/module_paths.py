@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from autolint.interpreter.touched import Import, Probe, settled
+
 _TOP_LEVEL_OUTSIDE = frozenset({"torch", "numpy"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -13,8 +15,16 @@ class ModulePaths:
     """Looks for modules in the folders of a project, never among the installed ones."""
 
     def __init__(self) -> None:
-        self._exists: dict[str, bool] = {}
         self._located: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._candidates_of: dict[Import, list[str]] = {}
+        self._listings: dict[str, frozenset[str] | None] = {}
+        self._probes: set[Probe] = set()
+        self._exists: dict[str, bool] = {}
+        self.asked: dict[Import, frozenset[Probe]] = {}
+        """What was asked of the disk for each import."""
+        self.answers: dict[Probe, bool] = {}
+        self.changed: dict[str, int] = {}
+        """When the folders were changed last before they were listed, as `settled` tells."""
 
     def locate(self, importer: str, dotted: str) -> tuple[str, ...]:
         """Paths of all files that a module imported by the file `importer` could be.
@@ -28,7 +38,12 @@ class ModulePaths:
 
     def _search(self, importer: str, dotted: str) -> tuple[str, ...]:
         own = os.path.abspath(importer)
-        candidates = self._candidates(os.path.dirname(own), dotted)
+        key = Import(os.path.dirname(own), dotted)
+        if key not in self._candidates_of:
+            self._probes = set()
+            self._candidates_of[key] = self._candidates(*key)
+            self.asked[key] = frozenset(self._probes)
+        candidates = self._candidates_of[key]
         if not dotted.startswith("."):
             # A module named like the library it wraps imports the library, not itself.
             candidates = [c for c in candidates if c != own]
@@ -90,7 +105,35 @@ class ModulePaths:
         return self._is_file(os.path.join(folder, "__init__.py"))
 
     def _is_file(self, path: str) -> bool:
+        folder, name = os.path.split(path)
+        if not self._has_entry(folder, name):
+            return False
         known = self._exists.get(path)
         if known is None:
-            known = self._exists[path] = os.path.exists(path)
+            known = self._exists[path] = os.path.exists(path)  # it may be a link to nothing
         return known
+
+    def _has_entry(self, folder: str, name: str) -> bool:
+        names = self._listing(folder)
+        if names is None:
+            parent, own = os.path.split(folder)
+            if own:
+                self._has_entry(parent, own)  # that there is no such folder is the answer
+            return False
+        probe = Probe(folder, name)
+        self._probes.add(probe)
+        answer = self.answers[probe] = name in names
+        return answer
+
+    def _listing(self, folder: str) -> frozenset[str] | None:
+        """The names in a folder; None if there is no such folder, or it cannot be read."""
+        if folder not in self._listings:
+            names: frozenset[str] | None = None
+            try:
+                changed = os.stat(folder).st_mtime_ns
+                names = frozenset(os.listdir(folder))
+                self.changed[folder] = settled(changed)
+            except (OSError, ValueError):
+                pass
+            self._listings[folder] = names
+        return self._listings[folder]

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from autolint.interpreter.index import UNKNOWN_BASE, ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.indexing import index_file
 from autolint.interpreter.module_paths import ModulePaths
+from autolint.interpreter.touched import Import, Token, Touched
 
 Resolved: TypeAlias = ClassInfo | FunctionInfo | FileIndex | str | None
 """Something of the project, the qualified name of something outside it, or None: unknown."""
@@ -48,9 +49,10 @@ class Project:
         self._trees: OrderedDict[str, tuple[ast.Module, int]] = OrderedDict()
         self._max_tree_chars = max_tree_chars
         self._tree_chars = 0
-        self._paths = ModulePaths()
-        self._resolved: dict[tuple[str, str], Resolved] = {}
-        self._mros: dict[tuple[str, int, str], list[ClassInfo | str]] = {}
+        self.paths = ModulePaths()
+        self.touched = Touched()
+        self._resolved: dict[tuple[str, str], tuple[Resolved, frozenset[Token]]] = {}
+        self._mros: dict[tuple[str, int, str], tuple[list[ClassInfo | str], frozenset[Token]]] = {}
         self._keys: dict[str, str] = {}
 
     # Files
@@ -68,6 +70,7 @@ class Project:
     def file(self, path: str) -> FileIndex | None:
         """The index of the file at `path`; None if it cannot be read or parsed."""
         key = self._key(path)
+        self.touched.current.add(key)
         index = self._added.get(key)
         if index is not None:
             return index
@@ -89,6 +92,7 @@ class Project:
     def tree(self, path: str) -> ast.Module | None:
         """The syntax tree of a file, read again if it was dropped."""
         key = self._key(path)
+        self.touched.current.add(key)
         if key in self._trees:
             self._trees.move_to_end(key)
             return self._trees[key][0]
@@ -96,7 +100,12 @@ class Project:
 
     def source(self, path: str) -> str | None:
         """The text of a file, None if it cannot be read."""
+        self.touch(path)
         return self._read(path)
+
+    def touch(self, path: str) -> None:
+        """What is computed now depends on a file whose text, or a part of it, is kept elsewhere."""
+        self.touched.current.add(self._key(path))
 
     def _parse(self, path: str) -> ast.Module | None:
         text = self._read(path)
@@ -136,7 +145,8 @@ class Project:
         return self.file(found[0]) if len(found) == 1 else None
 
     def _locate(self, importer: FileIndex, dotted: str) -> tuple[str, ...]:
-        return self._paths.locate(importer.path, dotted)
+        self.touched.current.add(Import(os.path.dirname(self._key(importer.path)), dotted))
+        return self.paths.locate(importer.path, dotted)
 
     # Names
 
@@ -147,9 +157,13 @@ class Project:
         outside the project (`torch.nn.Module`, `builtins.object`).
         """
         key = (file.path, dotted)
-        if key not in self._resolved:
-            self._resolved[key] = self._resolve(file, dotted)
-        return self._resolved[key]
+        known = self._resolved.get(key)
+        if known is None:
+            known = self.touched.recorded(lambda: self._resolve(file, dotted))
+            self._resolved[key] = known
+        elif known[1]:
+            self.touched.current |= known[1]
+        return known[0]
 
     def _resolve(self, file: FileIndex, dotted: str) -> Resolved:
         found = self._chain(file, dotted.split("."), set())
@@ -250,8 +264,19 @@ class Project:
         """The order, and whether it is the same wherever it was entered from."""
         known = self._mros.get(cls.key)
         if known is not None:
-            return known, True
-        below = (*below, cls)
+            self.touched.current |= known[1]
+            return known[0], True
+        (order, whole), touched = self.touched.recorded(lambda: self._order(cls, (*below, cls)))
+        if whole or not below:
+            self._mros[cls.key] = order, touched
+        return order, whole
+
+    def _order(
+        self, cls: ClassInfo, below: tuple[ClassInfo, ...]
+    ) -> tuple[list[ClassInfo | str], bool]:
+        """The order of a class; `below` are the classes whose orders are being made, its own
+        last.
+        """
         file = self._class_file(cls)
         bases: list[ClassInfo | str] = []
         orders: list[list[ClassInfo | str]] = []
@@ -268,10 +293,7 @@ class Project:
                 whole &= base_whole
             bases.append(order[0])
             orders.append([c for c in order if c not in below])
-        result: list[ClassInfo | str] = [cls, *_merged([*orders, bases])]
-        if whole or len(below) == 1:
-            self._mros[cls.key] = result
-        return result, whole
+        return [cls, *_merged([*orders, bases])], whole
 
     def _base(self, file: FileIndex, cls: ClassInfo, text: str) -> ClassInfo | str:
         if text == UNKNOWN_BASE:

@@ -24,11 +24,14 @@ inside the list.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from autolint.api import Because, Edit, Finding, Fix, LayersRepeated, Rule, Severity
+
+_SHARED = re.compile(r"shar|tie|same|common", re.IGNORECASE)
 
 RULE = Rule(__name__, __doc__, code="AG312", severity=Severity.ERROR)
 
@@ -42,6 +45,8 @@ def check(repeated: LayersRepeated) -> Iterator[Finding]:
     elements, times = _elements(node)
     if any(isinstance(element, cst.Attribute) for element in elements):
         return  # It is registered under a name of its own: sharing it is plain to see.
+    if any(_SHARED.search(text) for text in _texts(repeated)):
+        return  # A name or a test says that the layers are meant to share their weights.
     built_inside = any(isinstance(element, cst.Call) for element in elements)
     made = repeated.made
     because = () if built_inside or made is None else (Because(made, "the only layer is here"),)
@@ -54,6 +59,12 @@ def check(repeated: LayersRepeated) -> Iterator[Finding]:
         severity=Severity.ERROR if built_inside else Severity.WARNING,
         fault=repeated.site,
     )
+
+
+def _texts(repeated: LayersRepeated) -> Iterator[str]:
+    """What tells of the intent: the element and the tests around it."""
+    yield repeated.site.text
+    yield from (guard.test.text for guard in repeated.guards)
 
 
 def _elements(

@@ -40,6 +40,7 @@ from autolint.api import (
     Edit,
     Finding,
     Fix,
+    GradMode,
     InPlaceWrite,
     Rule,
     SavedWritten,
@@ -65,8 +66,8 @@ def check_backward(backward: Backward) -> Iterator[Finding]:
 def check_write(write: SavedWritten) -> Iterator[Finding]:
     """A value is written of which the graph that is being recorded keeps the old one."""
     state = write.target.state
-    if not _concerns(write) or write.mode.off:
-        return
+    if not _concerns(write) or write.mode is not GradMode.ON:
+        return  # Without a caller that records, it may be code for inference only.
     if state.requires_grad is not Tri.YES or write.target.tensor is not Tri.YES:
         return  # An input or a buffer: whether a gradient flows past it is not known yet.
     if all(saved.sure is not Tri.YES for saved in write.saved_by):

@@ -19,11 +19,8 @@ OWN_WRITING = frozenset({IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace"})
 """Names of what writes a tensor itself."""
 REWRITING = frozenset({IN_PLACE, ACCUMULATED})
 """Names of what writes a result, as forward passes do."""
-SAVING = frozenset(
-    {"relu", "ReLU", "sigmoid", "Sigmoid", "tanh", "Tanh", "softmax", "Softmax", "exp", "sqrt"}
-    | {"log_softmax", "LogSoftmax", "rsqrt", "pow", "elu", "ELU", "reciprocal", "logsumexp"}
-)
-"""Names of common operations that save what they give or take, whatever else is known."""
+RECORDED = frozenset({"backward", "requires_grad", "requires_grad_", "requires_grad="})
+"""Names of what is done to values of which a graph is surely recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ class SavedWritten(InPlaceWrite):
     """A tensor whose value is saved for backward is written itself, or through a view."""
 
     triggers = REWRITING
-    company = SAVING
+    company = RECORDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from autolint.autograd import layers
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Tri
 from autolint.interpreter.events.base import Event
@@ -84,6 +85,9 @@ class GivenToNumpy(Event):
     """
 
     triggers = frozenset({"numpy", "np"})
+    company = layers.bare_names(dropout=False) | {
+        *("backward", "requires_grad", "requires_grad_", "requires_grad=", "Parameter")
+    }
 
     tensor: Tensor
     function: str | None

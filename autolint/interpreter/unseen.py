@@ -55,7 +55,8 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
         elif isinstance(value, Unknown):
-            for optimizer in optimizers_behind(value):
+            # Where no optimizer was met there is none to be found.
+            for optimizer in optimizers_behind(value) if m.optimizers() else ():
                 weaken(m, [optimizer], depth)
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):

@@ -117,7 +117,16 @@ def _call_layer(
     # Linear works on the last dimension, whatever the rank of its input: the table cannot say so.
     if (facts.rank == "same" or module.library == "torch.nn.Linear") and isinstance(first, Tensor):
         rank = first.state.rank
-    return tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
+    result = tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
+    return _with_states(result) if facts.name.rpartition(".")[2] == "LSTM" else result
+
+
+def _with_states(result: Value) -> Value:
+    """What an LSTM gives: its output and a pair of states; the table lists three tensors."""
+    if not isinstance(result, Sequence) or result.items is None or len(result.items) != 3:
+        return result
+    output, *states = result.items
+    return Sequence((output, Sequence(tuple(states), mutable=False)), mutable=False)
 
 
 def _loss_call(module: Module, facts: LayerFacts) -> LayerFacts:

@@ -13,6 +13,7 @@ from autolint.interpreter.events import (
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
+    SchedulerTooEarly,
 )
 
 from .running import line, run
@@ -271,3 +272,14 @@ def test_what_gathers_the_graphs_of_a_loop(body: str, kept: list[str]) -> None:
     )
     found = run(W + program).of(LoopFinished)
     assert [each.text for event in found for each in event.kept] == kept
+
+
+def test_a_scheduler_that_steps_first_is_told_at_the_optimizer() -> None:
+    scheduler = SGD + "s = torch.optim.lr_scheduler.StepLR(optimizer, 1)\n"
+    loop = "for i in range(9):\n    s.step()\n    w.sum().backward()\n    optimizer.step()\n"
+    event = run(scheduler + loop).one(SchedulerTooEarly)
+    assert event.site.text == "s.step()"
+    assert event.stepped_at.text == "optimizer.step()"
+    assert event.optimizer_text == "optimizer"
+    stepped = scheduler + "optimizer.step()\n" + loop
+    assert not run(stepped, SchedulerTooEarly).events

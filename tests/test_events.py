@@ -39,6 +39,7 @@ from autolint.interpreter.events import (
     Revealed,
     SavedBy,
     SavedWritten,
+    SchedulerTooEarly,
     SourceUsed,
     YieldedInMode,
 )
@@ -83,6 +84,7 @@ def test_every_event_is_tested_here() -> None:
         ModuleBuilt,
         OffAliasUsed,
         OptimizerStep,
+        SchedulerTooEarly,
         RequiresGradSet,
         Revealed,
         SavedWritten,
@@ -122,6 +124,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "    def __init__(self):\n        self.a = [nn.Linear(2, 2), nn.Linear(2, 2)]\n"
         "        self.b = nn.Linear(2, 2)\n    def forward(self, x):\n        return x\nH()\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
+        "late = torch.optim.SGD([u], lr=0.1)\n"
+        "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
+        "for i in range(9):\n    scheduler.step()\n    late.step()\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

@@ -95,7 +95,8 @@ class Optimizer(Value, Cell):
     """An optimizer. `known`: `holders` is all it steps, else it has an `opaque` set too.
 
     `cls` is its class in the project, if it has one; `hooks` are run after each step; `awaits`: a
-    scaler stepped it and was not updated since.
+    scaler stepped it and was not updated since; `stepped`: it has stepped, and `early` is when a
+    scheduler of it did so before.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class Optimizer(Value, Cell):
         self.cls: Any = None
         self.hooks: tuple[Value, ...] = ()
         self.awaits = NO
+        self.stepped = False
+        self.early: Any = None
 
     def sets(self) -> tuple[GradHolder, ...]:
         """All parameter sets that a step of it uses."""
@@ -123,7 +126,12 @@ class Optimizer(Value, Cell):
 
 
 class Scheduler(Value):
-    """A learning-rate scheduler of torch."""
+    """A learning-rate scheduler of torch; `optimizer` is the one whose rates it is to set from the
+    start, None if that is not known.
+    """
+
+    def __init__(self, optimizer: Optimizer | None = None) -> None:
+        self.optimizer = optimizer
 
 
 class GradScaler(Value, Cell):

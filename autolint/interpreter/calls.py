@@ -33,6 +33,7 @@ from autolint.interpreter import (
     optimizers,
     outside,
     scalers,
+    schedulers,
     unseen,
 )
 from autolint.interpreter.machine import Frame, Machine
@@ -154,6 +155,8 @@ def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: c
         return methods.call_array(m, receiver, name, args, node)
     if isinstance(receiver, Qualified):
         return outside.call_qualified(m, f"{receiver.name}.{name}", args, node)
+    if isinstance(receiver, Scheduler) and name == "step":
+        return schedulers.step(m, receiver, args, node)
     if isinstance(receiver, (Scalar, Scheduler)):
         gradient_reads.used(m, receiver, "attribute", node)
         return Scalar() if isinstance(receiver, Scalar) else m.unknown()

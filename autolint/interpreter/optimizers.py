@@ -20,7 +20,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, following, leaf_loss, writes
+from autolint.interpreter import calls, classes, following, leaf_loss, schedulers, writes
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState
 from autolint.interpreter.iteration import holders_of, memory
@@ -120,9 +120,10 @@ def step(
 ) -> None:
     """An optimizer uses its gradients and writes its parameters."""
     sets = optimizer.sets()
+    receiver = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    schedulers.stepped(m, optimizer, site, _text(optimizer, site, receiver, node))
     event: OptimizerStep | None = None
     if m.listens(OptimizerStep) or m.listens(Backward):
-        receiver = node.func.value if isinstance(node.func, cst.Attribute) else node.func
         event = m.emit(
             OptimizerStep,
             site,

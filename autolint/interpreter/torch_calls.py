@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd import layers, library, ops
 from autolint.autograd.factories import factory
-from autolint.autograd.objects import Module, Optimizer, Scheduler
+from autolint.autograd.objects import Module, Optimizer
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NO, GradMode, Scalar, Through, Unknown, Value, resolve
@@ -22,6 +22,7 @@ from autolint.interpreter import (
     op_calls,
     optimizers,
     scalers,
+    schedulers,
     torch_named,
     writes,
 )
@@ -47,7 +48,7 @@ def call_torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     if library.is_optimizer(name):
         return optimizers.build(m, name.rpartition(".")[2], args, site)
     if library.is_scheduler(name):
-        return Scheduler()
+        return schedulers.build(name, args)
     if library.is_scaler(name):
         return scalers.build(args, site)
     if library.is_autocast(name):

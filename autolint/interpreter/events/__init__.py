@@ -54,6 +54,7 @@ from autolint.interpreter.events.training import (
     Kept,
     LoopFinished,
     OptimizerStep,
+    SchedulerTooEarly,
     SetState,
     StaleSaved,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "Revealed",
     "SavedBy",
     "SavedWritten",
+    "SchedulerTooEarly",
     "Scope",
     "SetState",
     "SourceUsed",

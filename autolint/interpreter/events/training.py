@@ -178,6 +178,20 @@ class OptimizerStep(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulerTooEarly(Event):
+    """A scheduler steps in a loop before its optimizer has ever stepped, which it does there too.
+
+    Told when the optimizer does, at `stepped_at`; the site is the scheduler's step.
+    """
+
+    triggers = frozenset({"step"})
+    company = frozenset({"backward"})
+
+    optimizer_text: str
+    stepped_at: Site
+
+
+@dataclass(frozen=True, slots=True)
 class GradientClipped(Event):
     """Gradients are clipped by `function`, of sets in these states.
 

@@ -195,3 +195,16 @@ def test_the_clock_tells_the_order_of_birth() -> None:
     before = Cell.clock()
     two = Thing("")
     assert one.birth == before < two.birth == Cell.clock()
+
+
+def test_what_facts_were_at_a_mark() -> None:
+    heap = Heap()
+    names: dict[str, int] = {"a": 1}
+    heap.put(names, "b", 2)
+    mark = heap.mark()
+    heap.put(names, "a", 3)
+    heap.put(names, "c", 4)
+    heap.drop(names, "b")
+    heap.put({}, "a", 5)
+    assert heap.at(mark, names) == {"a": 1, "b": 2}
+    assert names == {"a": 3, "c": 4}

@@ -71,6 +71,17 @@ class Heap:
             else:
                 facts[key] = old
 
+    def at(self, mark: int, facts: Facts) -> Facts:
+        """What some facts were at a mark."""
+        found = dict(facts)
+        for changed, key, old in reversed(self._trail[mark:]):
+            if changed is facts:
+                if old is MISSING:
+                    found.pop(key, None)
+                else:
+                    found[key] = old
+        return found
+
     def history(self, mark: int) -> History:
         """All values that each fact had since a mark, the one before it included."""
         seen: History = {}

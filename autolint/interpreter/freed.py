@@ -51,7 +51,8 @@ def _carried(m: Machine, loop: object, border: Node) -> tuple[Carried, ...]:
     for frame, state in _running(m):
         if state.node is not loop:
             continue
-        started, held = state.entries[0], state.entries[-1]
+        first, last = state.entries[0], state.entries[-1]
+        started, held = m.heap.at(first, frame.names), m.heap.at(last, frame.names)
         return tuple(
             Carried(name, value, started[name], frame is m.frame)
             for name, value in held.items()

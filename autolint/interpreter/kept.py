@@ -21,15 +21,15 @@ _MAX_DEPTH = 2
 
 def finished(m: Machine, loop: LoopState, site: Site) -> None:
     """A loop ended: tell what gathered the graphs of its iterations, if anything did."""
-    if not m.listens(LoopFinished) or len(loop.entries) < 2:
-        return
+    if not m.listens(LoopFinished) or len(loop.entries) < 2 or not m.facts.get("backwards"):
+        return  # Nothing was freed.
     kept = tuple(_kept(m, loop))
     if kept:
         m.emit(LoopFinished, site, kept=kept)
 
 
 def _kept(m: Machine, loop: LoopState) -> Iterator[Kept]:
-    known = loop.entries[0]
+    known = m.heap.at(loop.entries[0], m.frame.names)
     for name, value in list(m.frame.names.items()):
         if name not in known:
             continue  # Made in the loop: a part of one iteration.

@@ -96,7 +96,7 @@ def _loop(
             m.loops, m.guards = (*loops, LoopMark(site, number)), ()
             m.autograd.stamp = m.stamp()
             frame.statement = node
-            loop.entries.append(dict(frame.names))
+            loop.entries.append(heap.mark())
             if not begin(item):
                 break
             loop.iteration_mark = heap.mark()

@@ -55,7 +55,7 @@ class Sink(Protocol):
 class LoopState:
     """A loop that is being run: where its states go that leave by break and continue.
 
-    `entries` are the names and what they held as each iteration began.
+    `entries` are the marks at which each iteration began.
     """
 
     __slots__ = ("breaks", "continues", "entries", "iteration_mark", "mark", "node")
@@ -63,7 +63,7 @@ class LoopState:
     def __init__(self, mark: int, node: cst.CSTNode) -> None:
         self.mark = mark
         self.node = node
-        self.entries: list[dict[str, Value]] = []
+        self.entries: list[int] = []
         self.iteration_mark = mark
         self.breaks: list[Changes] = []
         self.continues: list[Changes] = []

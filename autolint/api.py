@@ -23,6 +23,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter.events import (
     Age,
+    AliasReshaped,
     Backward,
     Carried,
     ClassDecorated,
@@ -69,6 +70,7 @@ from autolint.severity import Severity
 
 __all__ = [
     "Age",
+    "AliasReshaped",
     "Backward",
     "Because",
     "Carried",

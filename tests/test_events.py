@@ -8,6 +8,7 @@ from autolint.autograd.describe import describe
 from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind, Through, Tri
 from autolint.interpreter.events import (
     Age,
+    AliasReshaped,
     Attempt,
     Backward,
     ClassDecorated,
@@ -59,6 +60,7 @@ def saving(found: tuple[SavedBy, ...]) -> set[tuple[str, int, Tri]]:
 def test_every_event_is_tested_here() -> None:
     tested = {
         Attempt,
+        AliasReshaped,
         Backward,
         ClassDecorated,
         DataRebind,
@@ -124,6 +126,7 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "    def __init__(self):\n        self.a = [nn.Linear(2, 2), nn.Linear(2, 2)]\n"
         "        self.b = nn.Linear(2, 2)\n    def forward(self, x):\n        return x\nH()\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
+        "u.data.t_()\n"
         "late = torch.optim.SGD([u], lr=0.1)\n"
         "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
         "for i in range(9):\n    scheduler.step()\n    late.step()\n"

@@ -33,6 +33,7 @@ from autolint.interpreter import (
     training,
     writes,
 )
+from autolint.interpreter.events.memory import RESHAPING
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 
@@ -65,6 +66,8 @@ def call(m: Machine, tensor: Tensor, name: str, args: Arguments, node: cst.Call)
     if special is not None:
         return special(m, tensor, args, node)
     site = m.site(node)
+    if name in RESHAPING:
+        writes.reshape_alias(m, tensor, site, node)
     if name in _CASTS:
         kind, dtype = _CASTS[name]
         return casts.cast(m, tensor, kind, dtype, node)

@@ -11,7 +11,15 @@ from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor
 from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value, Word
 from autolint.interpreter import alias_use, tensors
-from autolint.interpreter.events import Attempt, InPlaceWrite, LeafWritten, SavedBy, SavedWritten
+from autolint.interpreter.events import (
+    AliasReshaped,
+    Attempt,
+    InPlaceWrite,
+    LeafWritten,
+    SavedBy,
+    SavedWritten,
+)
+from autolint.interpreter.events.memory import RESHAPING
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
 
@@ -48,6 +56,20 @@ def write(
     return target
 
 
+def reshape_alias(m: Machine, tensor: Tensor, site: Site, node: cst.Call) -> None:
+    """A shape is changed in place: of an alias, perhaps, that the statement itself makes."""
+    if tensor.through not in (Through.DATA, Through.DETACH) or not m.listens(AliasReshaped):
+        return
+    made = node.func.value if isinstance(node.func, cst.Attribute) else None
+    statement = site.statement
+    small = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    dropped = any(isinstance(each, cst.Expr) and each.value is node for each in small)
+    if dropped and isinstance(made, (cst.Attribute, cst.Call)):
+        text = site._replace(node=made).text
+        operation = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+        m.emit(AliasReshaped, site, base=tensor.base, operation=operation, target_text=text)
+
+
 def write_alias(
     m: Machine, value: Value, site: Site, target_node: cst.CSTNode, operation: str
 ) -> None:
@@ -78,6 +100,8 @@ def _emit(
     """
     if m.muted:
         return None
+    if operation in RESHAPING and target.through is Through.DATA:
+        return None  # the values stay as they are, and `.data` has a counter of its own
     saving = saved_by(m, target)
     kind: type[InPlaceWrite] = InPlaceWrite
     if target.through is Through.SELF:

@@ -19,6 +19,7 @@ from autolint.interpreter.events.leaves import (
     Revealed,
 )
 from autolint.interpreter.events.memory import (
+    AliasReshaped,
     DataRebind,
     InPlaceWrite,
     LeafWritten,
@@ -61,6 +62,7 @@ from autolint.interpreter.events.training import (
 
 __all__ = [
     "Age",
+    "AliasReshaped",
     "Attempt",
     "Backward",
     "Carried",

@@ -19,6 +19,11 @@ OWN_WRITING = frozenset({IN_PLACE, AUGMENTED, ITEM_STORED, "out", "inplace"})
 """Names of what writes a tensor itself."""
 REWRITING = frozenset({IN_PLACE, ACCUMULATED})
 """Names of what writes a result, as forward passes do."""
+RESHAPING = frozenset(
+    {"resize_", "resize_as_", "set_", "transpose_", "t_", "unsqueeze_", "squeeze_", "as_strided_"}
+    | {"swapaxes_", "swapdims_", "movedim_"}
+)
+"""Methods that change the shape of the tensor they are called on, and write nothing."""
 RECORDED = frozenset({"backward", "requires_grad", "requires_grad_", "requires_grad="})
 """Names of what is done to values of which a graph is surely recorded."""
 
@@ -102,4 +107,19 @@ class DataRebind(Event):
     ties: Tensor | None
     saved_by: tuple[SavedBy, ...]
     parameter: Tri
+    target_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasReshaped(Event):
+    """The shape of `x.data` or `x.detach()` is changed in place by a statement that keeps neither.
+
+    `base` is the tensor, `target_text` the alias as written.
+    """
+
+    triggers = RESHAPING
+    company = frozenset({"data", "detach"})
+
+    base: Tensor
+    operation: str
     target_text: str

@@ -61,6 +61,7 @@ from autolint.interpreter.events import (
     Scope,
     SetState,
     SourceUsed,
+    SteppedInEval,
     StoredTensor,
     YieldedInMode,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "Severity",
     "Site",
     "SourceUsed",
+    "SteppedInEval",
     "StoredTensor",
     "Tensor",
     "Through",

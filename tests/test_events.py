@@ -42,6 +42,7 @@ from autolint.interpreter.events import (
     SavedWritten,
     SchedulerTooEarly,
     SourceUsed,
+    SteppedInEval,
     YieldedInMode,
 )
 
@@ -87,6 +88,7 @@ def test_every_event_is_tested_here() -> None:
         OffAliasUsed,
         OptimizerStep,
         SchedulerTooEarly,
+        SteppedInEval,
         RequiresGradSet,
         Revealed,
         SavedWritten,
@@ -127,6 +129,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "        self.b = nn.Linear(2, 2)\n    def forward(self, x):\n        return x\nH()\n"
         "nn.functional.cross_entropy(w.softmax(0), w)\n"
         "u.data.t_()\n"
+        "net = nn.Linear(2, 2)\nnet.train()\n"
+        "fit = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for i in range(9):\n    net.eval()\n    fit.step()\n"
         "late = torch.optim.SGD([u], lr=0.1)\n"
         "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
         "for i in range(9):\n    scheduler.step()\n    late.step()\n"

@@ -33,7 +33,7 @@ from autolint.autograd.values import (
 _FIRST_KNOWN = frozenset(
     {"stale_at", "dropped_at", "last_write", "last_hidden", "last_rebind", "refined", "owner"}
     | {"rest", "retained", "filled", "emptied", "wiped", "stepped", "clipped", "freed_at"}
-    | {"passed_at", "lost_leaf", "rebound_from"}
+    | {"passed_at", "lost_leaf", "rebound_from", "evaluated"}
 )
 
 
@@ -59,7 +59,7 @@ class Joiner:
             return right if left is MISSING else left
         if isinstance(left, Value) and isinstance(right, Value):
             return self.values(left, right)
-        if key in ("open", "given", "guessed"):
+        if key in ("open", "given", "guessed", "has_stepped"):
             return left or right
         if isinstance(left, Tri) and isinstance(right, Tri):
             return Tri.join(left, right)

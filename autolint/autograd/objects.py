@@ -45,7 +45,8 @@ class Module(Instance, GradHolder):
     parameters exist; `trainable` is their requires_grad. `memory` is the storage of
     these parameters; `registered` are its buffers by name; `stores` remembers where its attributes
     were assigned, `lists` where plain containers were; `initialised`: the constructor of
-    `nn.Module` has run; `inference`: its own parameters are inference tensors.
+    `nn.Module` has run; `trained`: it was put into training mode, and `evaluated` is when it was
+    put into evaluation mode since; `inference`: its own parameters are inference tensors.
     Of a layer of torch, `repeated` is where a list that holds it was multiplied, `forward` the run
     of a forward in which it was built (any object), and `tended`: it was set up by hand since.
     """
@@ -72,6 +73,8 @@ class Module(Instance, GradHolder):
         self.initialised = NO
         self.lists: dict[str, Any] = {}
         self.inference = NO
+        self.trained = NO
+        self.evaluated: Any = None
         self.repeated: Origin = None
         self.forward: Any = None
         self.tended = False
@@ -95,8 +98,8 @@ class Optimizer(Value, Cell):
     """An optimizer. `known`: `holders` is all it steps, else it has an `opaque` set too.
 
     `cls` is its class in the project, if it has one; `hooks` are run after each step; `awaits`: a
-    scaler stepped it and was not updated since; `stepped`: it has stepped, and `early` is when a
-    scheduler of it did so before.
+    scaler stepped it and was not updated since; `has_stepped`: it may have stepped,
+    and `early` is when a scheduler of it did so before.
     """
 
     def __init__(
@@ -117,7 +120,7 @@ class Optimizer(Value, Cell):
         self.cls: Any = None
         self.hooks: tuple[Value, ...] = ()
         self.awaits = NO
-        self.stepped = False
+        self.has_stepped = False
         self.early: Any = None
 
     def sets(self) -> tuple[GradHolder, ...]:

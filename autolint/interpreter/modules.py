@@ -34,6 +34,7 @@ from autolint.interpreter import (
     layer_calls,
     names,
     optimizers,
+    training_mode,
     unseen,
     writes,
 )
@@ -235,6 +236,8 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name == "apply" and args.positional:
         calls.call(m, args.positional[0], Arguments([module]), node)
         return module
+    if name in ("train", "eval"):
+        training_mode.switch(m, module, name, args, site)
     if name in _SELF:
         return module
     if name == "requires_grad_":

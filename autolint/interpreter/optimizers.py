@@ -20,7 +20,15 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import calls, classes, following, leaf_loss, schedulers, writes
+from autolint.interpreter import (
+    calls,
+    classes,
+    following,
+    leaf_loss,
+    schedulers,
+    training_mode,
+    writes,
+)
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState
 from autolint.interpreter.iteration import holders_of, memory
@@ -122,6 +130,7 @@ def step(
     sets = optimizer.sets()
     receiver = node.func.value if isinstance(node.func, cst.Attribute) else node.func
     schedulers.stepped(m, optimizer, site, _text(optimizer, site, receiver, node))
+    training_mode.stepped(m, optimizer, site)
     event: OptimizerStep | None = None
     if m.listens(OptimizerStep) or m.listens(Backward):
         event = m.emit(

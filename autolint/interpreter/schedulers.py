@@ -29,7 +29,7 @@ def step(m: Machine, scheduler: Scheduler, args: Arguments, node: cst.Call) -> V
     """`scheduler.step()`: too early if its optimizer has not stepped yet."""
     optimizer = scheduler.optimizer
     plain = not args.positional and not args.keywords and not args.star
-    if optimizer is not None and plain and not optimizer.stepped and optimizer.early is None:
+    if optimizer is not None and plain and not optimizer.has_stepped and optimizer.early is None:
         m.change(optimizer, "early", m.moment(m.site(node)))
     return m.unknown()
 
@@ -37,8 +37,8 @@ def step(m: Machine, scheduler: Scheduler, args: Arguments, node: cst.Call) -> V
 def stepped(m: Machine, optimizer: Optimizer, site: Site, text: str) -> None:
     """The optimizer steps: for the first time, perhaps after a scheduler of it."""
     early = optimizer.early
-    if not optimizer.stepped:
-        m.change(optimizer, "stepped", True)
+    if not optimizer.has_stepped:
+        m.change(optimizer, "has_stepped", True)
         # Only in a loop: a step before the whole training may be meant.
         loops = {id(mark.loop.node) for mark in m.loops}
         inside = early is not None and early.loops and id(early.loops[-1].loop.node) in loops

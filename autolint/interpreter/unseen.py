@@ -48,7 +48,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
     for value in values:
         value = resolve(value)
         if isinstance(value, Optimizer):
-            m.change(value, "stepped", True)
+            m.change(value, "has_stepped", True)
             for holder in value.sets():
                 graph.forget(m.heap, holder)
         elif isinstance(value, GradScaler):

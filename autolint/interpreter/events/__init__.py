@@ -58,6 +58,7 @@ from autolint.interpreter.events.training import (
     SchedulerTooEarly,
     SetState,
     StaleSaved,
+    SteppedInEval,
 )
 
 __all__ = [
@@ -106,6 +107,7 @@ __all__ = [
     "SetState",
     "SourceUsed",
     "StaleSaved",
+    "SteppedInEval",
     "StoredTensor",
     "YieldedInMode",
 ]

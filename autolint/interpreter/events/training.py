@@ -192,6 +192,19 @@ class SchedulerTooEarly(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SteppedInEval(Event):
+    """An optimizer steps, at `stepped_at`, while modules of it are in evaluation mode.
+
+    They were in training mode before; the site is the `eval()`, in a loop that still runs.
+    """
+
+    triggers = frozenset({"eval"})
+    company = frozenset({"step"})
+
+    stepped_at: Site
+
+
+@dataclass(frozen=True, slots=True)
 class GradientClipped(Event):
     """Gradients are clipped by `function`, of sets in these states.
 

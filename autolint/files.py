@@ -51,10 +51,14 @@ class PathError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to check (absolute path) and the config that holds for it."""
+    """A file to check (absolute path) and the config that holds for it.
+
+    `outside`: a folder was named, and this is a link from it to a file elsewhere.
+    """
 
     path: str
     config: Config
+    outside: bool = False
 
 
 @dataclass(slots=True)
@@ -155,13 +159,14 @@ class _Walk:
         for each in patterns:
             self._overruled.update(each.matching(folder))
 
-    def _take(self, path: str, config: Config) -> None:
+    def _take(self, path: str, config: Config, outside: bool = False) -> None:
         if path not in self._seen:
             self._seen.add(path)
-            self.found.files.append(File(path, config))
+            self.found.files.append(File(path, config, outside))
 
     def _folder(self, folder: str) -> None:
         pending = [folder]
+        tree = os.path.join(os.path.realpath(folder), "")
         while pending:
             folder = pending.pop()
             if folder in self._seen:
@@ -180,7 +185,9 @@ class _Walk:
                 if is_folder:
                     pending.append(entry.path)
                 elif entry.is_file():
-                    self._take(entry.path, config)
+                    linked = entry.is_symlink()
+                    outside = linked and not os.path.realpath(entry.path).startswith(tree)
+                    self._take(entry.path, config, outside)
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         try:

@@ -164,7 +164,11 @@ class Runner:
                 imports=frozenset(each for each in touched if not isinstance(each, str)),
             )
             self._fresh.append((_name(selection, file), file.path, linted))
-        if self._fixing is not Fixing.NONE and result.source is not None:
+        wanted = any(self._is_wanted(each, selection) for each in result.diagnostics)
+        if wanted and file.outside and self._write:
+            message = "is a link to a file outside the given folder, which is left as it is"
+            result.problems.append(Problem(file.path, message))
+        elif wanted and result.source is not None:
             change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
             result = change(result.source, result, selection)
         outcome = self.outcome

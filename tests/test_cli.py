@@ -371,3 +371,25 @@ def test_shells_complete_commands_options_and_codes(typed: str, expected: str) -
         command, env={**os.environ, **completing}, capture_output=True, text=True, check=False
     )
     assert f"plain,{expected}" in done.stdout.splitlines(), done.stderr
+
+
+def test_fixes_never_leave_the_folder_through_a_link(cli: Cli) -> None:
+    inside, outside = cli.folder / "in", cli.folder / "out"
+    inside.mkdir()
+    outside.mkdir()
+    text = "import torch\nfault('replace')\n"
+    (outside / "a.py").write_text(text)
+    (inside / "b.py").write_text(text)
+    (inside / "a.py").symlink_to(outside / "a.py")
+    (inside / "c.py").symlink_to(inside / "b.py")
+    (outside / "d.py").write_text("import torch\n")
+    (inside / "d.py").symlink_to(outside / "d.py")
+    assert cli("in", "--fix") == 2
+    assert "in/a.py: is a link to a file outside the given folder" in cli.err
+    assert "in/d.py" not in cli.err  # nothing to fix there
+    assert (outside / "a.py").read_text() == text
+    assert (inside / "b.py").read_text() == "import torch\nmended()\n"
+    assert (inside / "a.py").is_symlink()
+    assert (inside / "c.py").is_symlink()
+    assert cli("in/a.py", "--fix") == 0  # named itself
+    assert (outside / "a.py").read_text() == "import torch\nmended()\n"

@@ -203,6 +203,8 @@ class Recorder:
             if state.leaf is not NO and state.requires_grad is not NO:
                 state.accumulates = False
                 state.absent, state.guessed, state.given = MAYBE, True, True
+            if of.state.retains_grad is not NO or of.state.absent is not YES:
+                state.absent, state.guessed, state.given = MAYBE, True, True
         state.inference = Tri.join(state.inference, of.state.inference)
         storage = Storage(parts=(of.storage,))
         source = of if of.through is not Through.SELF else None

@@ -166,6 +166,10 @@ def _retain_grad(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) ->
     m.change(state, "retains_grad", YES)
     if state.node is not None and state.leaf is NO:
         m.change(state.node, "retained", state)
+    for other in state.perhaps:  # another name for it, perhaps: then it has the gradient as well
+        m.change(other.state, "absent", MAYBE)
+        m.change(other.state, "guessed", True)
+        m.change(other.state, "given", True)
     return NONE
 
 

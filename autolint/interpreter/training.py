@@ -116,6 +116,8 @@ def _run(
     for node, sure in found.nodes:
         if node.retained is not None and fills:
             reached[node.retained] = sure
+        elif node.retained is not None:
+            _perhaps_filled(m, node.retained)
     moment = m.moment(site)
     scaled, scaler = scalers.scaling(m, tensor, found)
     for holder, sure in reached.items():
@@ -134,6 +136,13 @@ def _of_a_layer(state: TensorState) -> bool:
 
 _SCALING = frozenset({"sum", "mean", "mul", "div", "view", "reshape", "squeeze", "neg"})
 """Operations that make nothing new of a loss: its scale and its shape."""
+
+
+def _perhaps_filled(m: Machine, holder: GradHolder) -> None:
+    """`autograd.grad` fills no gradients, but those that a computed tensor was told to retain."""
+    m.change(holder, "absent", MAYBE)
+    m.change(holder, "guessed", True)
+    m.change(holder, "given", True)
 
 
 def _marked(found: Walk, loss: Tensor) -> TensorState | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,17 @@ class Installed:
 def installed(place: Place, load: Callable[[], Registry]) -> Installed:
     """The catalogue from the cache if it is what `load` would give. Raises what that raises.
 
-    What is loaded is not written here: the run writes it with its results.
+    What is loaded is not written here: the run writes it with its results. Raises nothing where
+    the cache cannot be written.
     """
     kept = place.read(_NAME)
     try:
         catalogue = _still_true(kept)
         if catalogue is not None:
+            if kept["sites"] != _sites():
+                # The same packs among other packages: they need not be asked for next time.
+                with suppress(OSError):
+                    place.write(_NAME, {**kept, "sites": _sites()})
             return Installed(catalogue, _key(kept))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         pass

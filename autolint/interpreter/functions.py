@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -149,11 +149,25 @@ def worth_following(m: Machine, function: FunctionValue, args: Arguments) -> boo
     info = function.info
     if info is None:
         return False
-    if function.name == "__init__" and isinstance(receiver, Module):
-        tensors_given = any(isinstance(t, Tensor) for v in args.all()[1:] for t in behind(v, 8))
-        if tensors_given or not info.names.isdisjoint(FACTORIES):
-            return True
-    return not info.names.isdisjoint(m.local_triggers)
+    builds = function.name == "__init__" and isinstance(receiver, Module)
+    return (
+        (builds and (_gives_tensor(args.all()[1:]) or not info.names.isdisjoint(FACTORIES)))
+        or not info.names.isdisjoint(m.local_leads)
+        or m.needs_elsewhere.met(info.names, lambda: _running_names(m))
+        or (m.needs.met(info.names, lambda: _running_names(m)) and _gives_tensor(args.all()))
+    )
+
+
+def _gives_tensor(values: list[Value]) -> bool:
+    return any(isinstance(tensor, Tensor) for value in values for tensor in behind(value, 8))
+
+
+def _running_names(m: Machine) -> Iterator[frozenset[str]]:
+    """The names that each running function uses, the innermost first."""
+    frame: Frame | None = m.frame
+    while frame is not None:
+        yield frame.names_used()
+        frame = frame.caller
 
 
 def _first_parameter(function: FunctionValue) -> str:
@@ -170,7 +184,7 @@ def run_unfollowed(m: Machine, frame: Frame) -> None:
         if id(function.node) in m.followed or m.depth >= MAX_DEPTH:
             continue
         names = function.context.names.get(function.qualname)
-        if names is not None and not names & m.triggers:
+        if names is not None and not m.needs.met(names, lambda: _running_names(m)):
             continue
         run_alone(m, function, None)
 

@@ -18,7 +18,7 @@ from autolint.interpreter.events import Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.objects import ClassValue, FileContext, FunctionValue
 from autolint.interpreter.project import Project
-from autolint.interpreter.screen import TOO_COMMON
+from autolint.interpreter.screen import TOO_COMMON, Needs
 from autolint.interpreter.unit import Site, Unit
 
 E = TypeVar("E", bound=Event)
@@ -111,6 +111,12 @@ class Frame:
         """Whether this is a module body: its names are global."""
         return self.names is self.context.globals
 
+    def names_used(self) -> frozenset[str]:
+        """The names that the function, or module body, uses."""
+        if self.function is None:
+            return self.context.index.module_level_names
+        return self.context.names.get(self.function.qualname, frozenset())
+
     @property
     def cls(self) -> ClassValue | None:
         """The class whose method runs, also from inside a function nested in it."""
@@ -127,6 +133,8 @@ class Machine:
 
     `born` is the age of the youngest cell when the present root began.
     `shallow`: a constructor is run for the tensors it keeps; the parts that get none are not built.
+    `needs` are those of the wanted events; `needs_elsewhere`, in another file, where no tensor is
+    given. `local_leads` are names of functions of this file that hold a trigger.
     `dropped` is the call that is a statement of its own; `trial`: where the innermost short block
     stands that catches what it raises.
     """
@@ -136,14 +144,15 @@ class Machine:
         self.project = project
         self.sink = sink
         self.wanted = sink.wanted
-        self.triggers = frozenset(
-            name for event in sink.wanted if not event.in_forward for name in event.triggers
-        )
-        self.local_triggers = self.triggers | {
+        anywhere = [e for e in sink.wanted if not e.in_forward and not e.at_construction]
+        triggers = frozenset(name for event in anywhere for name in event.triggers)
+        self.needs = Needs(anywhere)
+        self.needs_elsewhere = Needs(event for event in anywhere if not event.by_arguments)
+        self.local_leads = frozenset(
             info.name
             for info in context.index.all_functions
-            if not info.names.isdisjoint(self.triggers) and info.name not in TOO_COMMON
-        }
+            if not info.names.isdisjoint(triggers) and info.name not in TOO_COMMON
+        )
         self.heap = Heap()
         self.autograd = Autograd(self.heap)
         self.contexts: dict[str, FileContext] = {context.index.path: context}
@@ -211,10 +220,7 @@ class Machine:
 
     def names_used(self) -> frozenset[str]:
         """The names that the running function, or module body, uses."""
-        context, function = self.frame.context, self.frame.function
-        if function is None:
-            return context.index.module_level_names
-        return context.names.get(function.qualname, frozenset())
+        return self.frame.names_used()
 
     def step(self) -> None:
         """Count one statement. Raises BoundReached."""

@@ -5,7 +5,7 @@ It looks at the `ast` index only, so a file without such a function is never par
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from autolint.interpreter.events import Event, ModuleBuilt
 from autolint.interpreter.index import LISTED, ClassInfo, FileIndex, FunctionInfo
@@ -23,6 +23,29 @@ FACTORIES = frozenset(
 _OPTIMIZERS = frozenset({"optimizer", "optim", "opt", "optimizers", "SGD", "Adam", "AdamW"})
 
 
+class Needs:
+    """What the names of a function must be for a wanted event to be possible there."""
+
+    def __init__(self, events: Iterable[type[Event]]) -> None:
+        self._pairs = {(event.triggers, event.company) for event in events}
+
+    def met(self, names: frozenset[str], around: Callable[[], Iterable[frozenset[str]]]) -> bool:
+        """Whether a trigger is among the names, and its company there or among those `around`.
+
+        What stands around is asked for only if a company is to be found there.
+        """
+        wider: list[frozenset[str]] | None = None
+        for triggers, company in self._pairs:
+            if names.isdisjoint(triggers):
+                continue
+            if not company or not names.isdisjoint(company):
+                return True
+            wider = list(around()) if wider is None else wider
+            if not all(company.isdisjoint(each) for each in wider):
+                return True
+        return False
+
+
 def _class_of(constructor: FunctionInfo) -> str:
     """The bare name of the class that a constructor belongs to."""
     return (constructor.class_name or "").rpartition(".")[2]
@@ -36,7 +59,7 @@ class Screen:
         self._project = project
         anywhere = [e for e in wanted if not e.in_forward and not e.at_construction]
         self._at_construction = [e for e in wanted if e.at_construction]
-        self._needs = {(event.triggers, event.company) for event in anywhere}
+        self._needs = Needs(anywhere)
         self._in_forward = frozenset(
             name for event in wanted if event.in_forward for name in event.triggers
         )
@@ -48,18 +71,9 @@ class Screen:
 
         Of a method of the class `owner`, what the constructor makes counts as well.
         """
-        wider: frozenset[str] | None = None
-        for triggers, company in self._needs:
-            if names.isdisjoint(triggers):
-                continue
-            if not company or not names.isdisjoint(company):
-                return True
-            wider = self._with_callees(names, owner) if wider is None else wider
-            if not wider.isdisjoint(company):
-                return True
-        return False
+        return self._needs.met(names, lambda: self._callees(names, owner))
 
-    def _with_callees(self, names: frozenset[str], owner: str | None) -> frozenset[str]:
+    def _callees(self, names: frozenset[str], owner: str | None) -> list[frozenset[str]]:
         if not self._called:
             for info in self._index.all_functions:
                 self._called[info.name] = self._called.get(info.name, frozenset()) | info.names
@@ -67,15 +81,19 @@ class Screen:
         cls = self._index.classes.get(owner) if owner is not None else None
         if cls is not None and "__init__" in cls.methods:
             callees.append(cls.methods["__init__"].names)
-        return names.union(*callees)
+        return callees
 
     def builds(self) -> frozenset[str]:
         """Qualified names of the classes whose construction can give an event by itself."""
         return frozenset(
             name
             for name, cls in self._index.classes.items()
-            if (self._builds and self._makes_tensors(cls)) or self._keeps_parts(cls)
+            if (self._builds and self._makes_tensors(cls) and self._may_be_module(cls))
+            or self._keeps_parts(cls)
         )
+
+    def _may_be_module(self, cls: ClassInfo) -> bool:
+        return self._project.is_module(cls) is not False
 
     def _keeps_parts(self, cls: ClassInfo) -> bool:
         """Whether a class may be a module that has its parts at the wrong place or time."""
@@ -201,11 +219,15 @@ class Screen:
         return any(self.possible(each.names) for each in methods)
 
     def _hands_tensors(self, info: FunctionInfo) -> bool:
-        """Whether a function makes tensors and objects: a module may get its plain tensors so."""
+        """Whether a function makes tensors and builds modules, which may get them so."""
         if info.names.isdisjoint(FACTORIES) or info.name == "__init__":
             return False
+        return any(name[:1].isupper() and self._names_module(name) for name in info.names)
+
+    def _names_module(self, name: str) -> bool:
+        """Whether a name may stand for a module class of the project."""
         index = self._index
-        return any(
-            name[:1].isupper() and (name in index.classes or name in index.imports)
-            for name in info.names
-        )
+        if name not in index.classes and name not in index.imports:
+            return False
+        found = self._project.resolve(index, name)
+        return isinstance(found, ClassInfo) and self._may_be_module(found)

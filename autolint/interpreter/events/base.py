@@ -76,6 +76,9 @@ class Event:
     """Only where the forward of a module leads to can the event be: no other function is run."""
     at_construction: ClassVar[bool] = False
     """Only the construction of a module can be the event: its class is built, and that is all."""
+    by_arguments: ClassVar[bool] = False
+    """In a function of another file, whose own check tells the rest, only a tensor that the call
+    gives it can bring the event about."""
 
     site: Site
     scope: Scope

@@ -42,6 +42,7 @@ class Discarded(Event):
     """
 
     triggers = frozenset(f"{name}();" for name in PURE) | {f"{name};" for name in PURE | ACTIONS}
+    by_arguments = True
 
     receiver: Value
     kind: str

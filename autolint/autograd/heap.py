@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 MISSING: Any = object()
 """Stands for 'the key was not there' in the trail."""
+_NO_ARM: Any = object()
+"""Stands for a value that no arm has given yet."""
 
 Facts: TypeAlias = "dict[Any, Any]"
 Changes: TypeAlias = "dict[tuple[int, Any], tuple[Facts, Any, Any]]"
@@ -56,20 +58,19 @@ class Heap:
         """The net changes since a mark."""
         net: Changes = {}
         trail = self._trail
-        for position in range(mark, len(trail)):
-            facts, key, _ = trail[position]
+        for facts, key, _ in trail[mark:]:
             net[(id(facts), key)] = (facts, key, facts.get(key, MISSING))
         return net
 
     def undo(self, mark: int) -> None:
         """Go back to a mark."""
         trail = self._trail
-        while len(trail) > mark:
-            facts, key, old = trail.pop()
+        for facts, key, old in reversed(trail[mark:]):
             if old is MISSING:
                 facts.pop(key, None)
             else:
                 facts[key] = old
+        del trail[mark:]
 
     def at(self, mark: int, facts: Facts) -> Facts:
         """What some facts were at a mark."""
@@ -118,20 +119,23 @@ class Heap:
         if len(arms) == 1:
             self.apply(arms[0])
             return
-        merged: dict[tuple[int, Any], None] = {}
+        merged: Changes = {}
         for arm in arms:
-            merged.update(dict.fromkeys(arm))
-        for where in merged:
-            facts, key, _ = next(arm[where] for arm in arms if where in arm)
-            if _birth(facts) > born:
-                values = [(arm[where][2], arm) for arm in arms if where in arm]
-            else:
-                present = facts.get(key, MISSING)
-                values = [(arm[where][2] if where in arm else present, arm) for arm in arms]
-            value, ours = values[0]
-            for other, theirs in values[1:]:
-                if value is not other:
-                    value = join(key, value, other, ours, theirs)
+            for where, first in arm.items():
+                merged.setdefault(where, first)
+        for where, (facts, key, _) in merged.items():
+            inside = _birth(facts) > born
+            present = facts.get(key, MISSING)
+            value: Any = _NO_ARM
+            for arm in arms:
+                change = arm.get(where)
+                if change is None and inside:
+                    continue
+                other = present if change is None else change[2]
+                if value is _NO_ARM:
+                    value, ours = other, arm
+                elif value is not other:
+                    value = join(key, value, other, ours, arm)
             if value is MISSING:
                 self.drop(facts, key)
             else:

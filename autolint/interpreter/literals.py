@@ -52,10 +52,14 @@ def imaginary(m: Machine, node: cst.Imaginary) -> Value:
 
 def string(m: Machine, node: cst.SimpleString) -> Value:
     """A string, known if it has no escapes; bytes are not."""
-    prefix = node.prefix
-    if "b" in prefix or "\\" in node.raw_value:
+    # `prefix` and `raw_value` of LibCST go through the text one character at a time.
+    written = node.value
+    quote = written[-1]
+    start = written.index(quote)
+    if "b" in written[:start].lower() or "\\" in written:
         return Scalar()
-    return Scalar(node.raw_value, known=True)
+    width = 3 if written.startswith(quote * 3, start) else 1
+    return Scalar(written[start + width : -width], known=True)
 
 
 def joined_string(m: Machine, node: cst.FormattedString) -> Value:

@@ -9,7 +9,18 @@ import libcst as cst
 from autolint.autograd import graph
 from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import MAYBE, NONE, Grade, Mapping, Sequence, Unknown, Value, resolve
+from autolint.autograd.values import (
+    MAYBE,
+    NONE,
+    Grade,
+    Mapping,
+    Qualified,
+    Scalar,
+    Sequence,
+    Unknown,
+    Value,
+    resolve,
+)
 from autolint.interpreter import (
     calls,
     definitions,
@@ -47,6 +58,10 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
     """Unseen code may have used or cleared the gradients of what it got, and filled its lists."""
     for value in values:
         value = resolve(value)
+        kind = type(value)
+        # Most values are of these kinds. Where no optimizer was met, none is behind an unknown one.
+        if kind is Scalar or kind is Qualified or (kind is Unknown and not m.optimizers()):
+            continue
         if isinstance(value, Optimizer):
             m.change(value, "has_stepped", True)
             for holder in value.sets():
@@ -56,8 +71,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
         elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
         elif isinstance(value, Unknown):
-            # Where no optimizer was met there is none to be found.
-            for optimizer in optimizers_behind(value) if m.optimizers() else ():
+            for optimizer in optimizers_behind(value):
                 weaken(m, [optimizer], depth)
         elif isinstance(value, (Module, Parameters)):
             for holder in holders_of(m, value):

@@ -58,3 +58,12 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     [command] = re.findall(r"^pip install torch.* && pytest$", readme, re.MULTILINE)
     assert command in script.replace("install -q ", "install ").splitlines()
     assert f'echo "+ {command}"' in script
+
+
+def test_every_package_is_installed() -> None:
+    text = (REPOSITORY / "pyproject.toml").read_text("utf-8")
+    [listed] = re.findall(r"^packages = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    places = (REPOSITORY / "autolint").rglob("__init__.py")
+    packages = {".".join(each.parent.relative_to(REPOSITORY).parts) for each in places}
+    named = set(re.findall(r'"(.+)"', listed))
+    assert named == packages | {"autolint_fixtures", "autolint_rules"}

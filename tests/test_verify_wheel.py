@@ -1,4 +1,4 @@
-"""The package as users install it: a wheel, outside the checkout, verifies every rule."""
+"""The package as users install it: a wheel, outside the checkout, lints and verifies."""
 
 from __future__ import annotations
 
@@ -76,13 +76,22 @@ def install(wheel: Path, folder: Path) -> Path:
     return scripts
 
 
-def test_every_rule_is_verified_from_an_installed_wheel(tmp_path: Path) -> None:
+def test_an_installed_wheel_lints_and_verifies_every_rule(tmp_path: Path) -> None:
     scripts = install(build(tmp_path), tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
     code = "import autolint; print(autolint.__file__)"
     where = run(scripts / "python", "-c", code, cwd=outside).stdout
     assert where.startswith(str(tmp_path)), where
+
+    (outside / "bad.py").write_text(
+        "import torch\n\nweight = torch.ones(1, requires_grad=True)\nweight.detach().sum().backward()\n"
+    )
+    # Twice: the first run keeps what the second takes.
+    for _ in range(2):
+        done = run(scripts / "autolint", "--format", "concise", "bad.py", cwd=outside)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.startswith("bad.py:4:1: error AG106 "), done.stdout
 
     began = time.monotonic()
     done = run(scripts / "autolint", "verify", "--format", "json", cwd=outside)

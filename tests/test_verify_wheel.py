@@ -23,6 +23,11 @@ torch = pytest.importorskip("torch")
 REPOSITORY = Path(__file__).parent.parent
 LIMIT = 60
 """Seconds that a run without options may take on two cores."""
+BAD = """import torch
+
+weight = torch.ones(1, requires_grad=True)
+weight.detach().sum().backward()
+"""
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -84,9 +89,7 @@ def test_an_installed_wheel_lints_and_verifies_every_rule(tmp_path: Path) -> Non
     where = run(scripts / "python", "-c", code, cwd=outside).stdout
     assert where.startswith(str(tmp_path)), where
 
-    (outside / "bad.py").write_text(
-        "import torch\n\nweight = torch.ones(1, requires_grad=True)\nweight.detach().sum().backward()\n"
-    )
+    (outside / "bad.py").write_text(BAD)
     # Twice: the first run keeps what the second takes.
     for _ in range(2):
         done = run(scripts / "autolint", "--format", "concise", "bad.py", cwd=outside)

@@ -165,10 +165,11 @@ class _Check:
             known = Baseline.of(path, outcome.findings)
             self._replace("--baseline", path, known.content())
             print(f"{plural(len(known.entries), 'finding')} written to {path}", file=sys.stderr)
-            outcome.findings = []
+            outcome.findings, outcome.known = [], len(outcome.findings)
             return
         baseline = Baseline.load(path)
         compared = baseline.compare(outcome.findings, checked)
+        outcome.known = len(outcome.findings) - len(compared.new)
         outcome.findings = compared.new
         if not compared.gone:
             return

@@ -49,8 +49,20 @@ class _CheckByDefault(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--help", "-h", "--version", *self.commands}
         if not args or args[0] not in own:
+            if args:
+                self._refuse_misspelt(args[0])
             args = ["check", *args]
         return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, word: str) -> None:
+        """Raise _Failure for what is no path, but nearly a command."""
+        if word.startswith("-") or not word.isalpha() or os.path.lexists(word):
+            return
+        from autolint.config import did_you_mean
+
+        hint = did_you_mean(word, self.commands)
+        if hint:
+            raise _Failure(f"no such command, file or folder: {word}{hint}")
 
 
 def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

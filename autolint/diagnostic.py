@@ -93,8 +93,8 @@ class Problem:
 class Outcome:
     """A whole run: what was found, what could not be done, and the figures of the last line.
 
-    `fixed` counts applied fixes, `suppressed` findings that got a comment; `changed`
-    holds, per path, the file before and after them.
+    `fixed` counts applied fixes, `suppressed` findings that got a comment, `known` those that a
+    baseline keeps back; `changed` holds, per path, the file before and after them.
     """
 
     findings: list[Diagnostic] = field(default_factory=list)
@@ -104,4 +104,5 @@ class Outcome:
     not_followed: int = 0
     fixed: int = 0
     suppressed: int = 0
+    known: int = 0
     changed: dict[str, tuple[Source, Source]] = field(default_factory=dict)

@@ -20,10 +20,13 @@ def test_a_baseline_leaves_what_is_new(cli: Cli) -> None:
     cli.write(a="fault()\n", b="other()\n")
     assert cli(*BASELINE, "--write-baseline") == 0
     assert cli.err == "2 findings written to known.json\n"
+    assert cli.out == "found nothing in 2 files; 2 in the baseline\n"
     assert entries(cli) == [("a.py", "AG901"), ("b.py", "AG902")]
     cli.write(a="\n\nfault()\nother()\n")
     assert cli(*BASELINE, "--format", "concise") == 1
-    assert [line.split(":")[1] for line in cli.out.splitlines()[:-1]] == ["5"]
+    *found, last = cli.out.splitlines()
+    assert [line.split(":")[1] for line in found] == ["5"]
+    assert last == "found 1 warning in 2 files; 2 in the baseline"
 
 
 def test_what_is_gone_is_told_and_dropped_when_asked(cli: Cli) -> None:

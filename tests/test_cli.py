@@ -157,6 +157,10 @@ def test_selection(cli: Cli, args: tuple[str, ...], codes: set[str]) -> None:
         (("--select", "AG91"), "no rule is called 'AG91', did you mean 'AG901'?"),
         (("--ignore", "ag901-falt"), "did you mean 'ag901-fault'?"),
         (("modle.py",), "no such file or folder: modle.py, did you mean 'model.py'?"),
+        (
+            ("expain", "AG401"),
+            "no such command, file or folder: expain, did you mean 'explain'?",
+        ),
         (("--config", "none.toml"), "none.toml: cannot be read: No such file or directory"),
         (("-", "model.py"), "- cannot be mixed with other paths"),
         (("explain", "AG9011"), "no rule is called 'AG9011', did you mean 'AG901'?"),

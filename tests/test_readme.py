@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from autolint.config import Configs, Overrides
 from autolint.registry import Registry
 
@@ -54,3 +56,29 @@ def test_the_first_screen_says_what_it_finds_and_how_to_start() -> None:
     screen = README.splitlines()[:40]
     assert "pip install ." in screen
     assert "autolint path/to/your/code" in screen
+
+
+def test_the_files_for_other_services_are_whole_and_their_commands_run(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="comes with LibCST and pre-commit")
+    hook, github, gitlab = (yaml.safe_load(text) for text in blocks("yaml"))
+    [repository] = hook["repos"]
+    assert repository.keys() == {"repo", "rev", "hooks"}
+    defined = yaml.safe_load((PATH.parent / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert repository["hooks"][0]["id"] in {each["id"] for each in defined}
+
+    (tmp_path / "train.py").write_text(blocks("python")[0], "utf-8")
+    [job] = github["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    commands = [words.split() for words in [*steps, *gitlab["autolint"]["script"]]]
+    assert [words[:2] for words in commands if words[0] != "autolint"] == [["pip", "install"]] * 2
+    for words in commands:
+        if words[0] == "autolint":
+            command = [sys.executable, "-m", *words]
+            done = subprocess.run(
+                command, cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == (0 if "--exit-zero" in words else 1), done.stderr
+    uploads = [step["with"]["sarif_file"] for step in job["steps"] if "upload-sarif" in str(step)]
+    assert [*uploads, gitlab["autolint"]["artifacts"]["reports"]["codequality"]] == sorted(
+        path.name for path in tmp_path.iterdir() if path.suffix in (".sarif", ".json")
+    )

@@ -32,6 +32,8 @@ def last_line(outcome: Outcome) -> str:
     line = f"found {', '.join(found) or 'nothing'} in {plural(outcome.files, 'file')}"
     fixes = list(_fixes(outcome))
     parts.append(f"{line} ({', '.join(fixes)})" if fixes else line)
+    if outcome.known:
+        parts.append(f"{outcome.known} in the baseline")
     if outcome.not_followed:
         functions = plural(outcome.functions, "function")
         parts.append(f"{outcome.not_followed} of {functions} not followed")

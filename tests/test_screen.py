@@ -96,3 +96,22 @@ def test_a_function_of_another_file_is_followed_only_if_an_event_can_come_of_it(
     program = f"import lib\nimport torch\nx = torch.ones(2)\n{call}\n"
     found = run_file(tmp_path / "x.py", program, wanted)
     assert ({"drop", "write"} & {scope.name for scope in found.entered} != set()) is followed
+
+
+CALLED_AS_PART = """
+class Part(Module):
+    def forward(self, x):
+        x.add(1)
+        return x
+class Whole(Module):
+    def __init__(self):
+        super().__init__()
+        self.part = Part()
+        self.other = Other()
+    def embed(self, x): return self.part(x)
+    def rest(self, x): return self.other(x)
+"""
+
+
+def test_who_calls_a_part_tells_what_its_forward_gets() -> None:
+    assert screen(CALLED_AS_PART, Discarded).rooted() == {"Part.forward", "Whole.embed"}

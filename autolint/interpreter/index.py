@@ -107,6 +107,8 @@ class ClassInfo:
     properties: set[str] = field(default_factory=set)
     method_aliases: dict[str, str] = field(default_factory=dict)
     """`__call__ = forward` in the class body."""
+    built: dict[str, str] = field(default_factory=dict)
+    """Attributes that the constructor gives a new object, to the bare name of its class."""
 
     @property
     def key(self) -> tuple[str, int, str]:

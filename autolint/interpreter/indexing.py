@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,8 +189,10 @@ class _Builder:
         self._scan(recording, inner)
         self._scan(node.body, inner)
         self._switched(node.body, inner)
-        if node.name == "__init__" and scope.owner is not None and _sets_early(node.body):
-            inner.names.add(EARLY)
+        if node.name == "__init__" and scope.owner is not None:
+            scope.owner.built.update(_built(node.body))
+            if _sets_early(node.body):
+                inner.names.add(EARLY)
         if any(map(turns_recording_off, node.decorator_list)):
             self.index.calls_off |= calls_under(node.body)
         if scope.in_function:
@@ -409,6 +411,15 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Builder, Any, _Scope], bool]] = {
 def _base(node: ast.expr) -> str:
     # `Generic[T]` inherits from Generic.
     return dotted(node.value if isinstance(node, ast.Subscript) else node) or UNKNOWN_BASE
+
+
+def _built(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """The attributes that a constructor gives a new object, with the bare name of its class."""
+    for statement in body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            target, made = statement.targets[0], last_name(statement.value.func)
+            if isinstance(target, ast.Attribute) and made and made[:1].isupper():
+                yield target.attr, made
 
 
 def _sets_early(body: list[ast.stmt]) -> bool:

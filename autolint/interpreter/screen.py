@@ -125,6 +125,7 @@ class Screen:
             or (self._builds and self._hands_tensors(info))
             or self._hands_optimizer(info)
         }
+        chosen.update((info.qualname, info) for info in self._users_of(list(chosen.values())))
         chosen.update((info.qualname, info) for info in self._forwards())
         chosen.update((info.qualname, info) for info in self._builders())
         fresh = list(chosen.values())
@@ -144,6 +145,19 @@ class Screen:
             ]
             chosen.update((info.qualname, info) for info in fresh)
         return frozenset(chosen)
+
+    def _users_of(self, chosen: list[FunctionInfo]) -> Iterator[FunctionInfo]:
+        """The methods that name a part of their object whose forward is chosen: they give it the
+        tensors that its own parameters may not be known to be.
+        """
+        forwards = {
+            (info.class_name or "").rpartition(".")[2] for info in chosen if info.name == "forward"
+        }
+        for cls in self._index.classes.values():
+            parts = {part for part, made in cls.built.items() if made in forwards}
+            for method in cls.methods.values():
+                if method.name != "__init__" and not method.names.isdisjoint(parts):
+                    yield method
 
     def _builders(self) -> Iterator[FunctionInfo]:
         """The functions that hand something to a class which may keep it in a wrong way."""

@@ -53,6 +53,7 @@ class Options:
     force_exclude: bool
     config: str | None
     no_cache: bool
+    no_screen: bool
     stdin_filename: str | None
     exit_zero: bool
     show_config: bool
@@ -102,7 +103,9 @@ class _Check:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._base = os.getcwd()
-        self._place = None if options.no_cache else cache.Place(self._base)
+        # What is kept was found behind the screen.
+        afresh = options.no_cache or options.no_screen
+        self._place = None if afresh else cache.Place(self._base)
         self._installed = _installed(self._place)
         self._configs = Configs(
             options.overrides,
@@ -127,7 +130,11 @@ class _Check:
                 origin = file.config.origin or "no configuration"
                 print(f"{self._shown(file.path)}: {self._shown(origin)}", file=sys.stderr)
         runner = Runner(
-            self._installed.catalogue, options.fixing, not options.diff, self._results()
+            self._installed.catalogue,
+            options.fixing,
+            not options.diff,
+            self._results(),
+            screened=not options.no_screen,
         )
         with bar("files") as progress:
             outcome = runner.run(found.files, progress)
@@ -190,9 +197,8 @@ class _Check:
         path = os.path.abspath(options.stdin_filename or "-")
         config = self._configs.of_folder(os.path.dirname(path))
         raw = sys.stdin.buffer.read()
-        outcome = Runner(self._installed.catalogue, options.fixing).run_bytes(
-            File(path, config), raw
-        )
+        runner = Runner(self._installed.catalogue, options.fixing, screened=not options.no_screen)
+        outcome = runner.run_bytes(File(path, config), raw)
         if options.diff:
             self._print_diffs(outcome)
         elif options.fix:

@@ -172,6 +172,9 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
     help="Processes to use (so far always one).",
 )
 @click.option("--no-cache", is_flag=True, help="Check every file afresh, and keep nothing.")
+@click.option(
+    "--no-screen", is_flag=True, help="Run also what no rule can find anything in (slow; no cache)."
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also if there are findings.")
 @click.option("--show-config", is_flag=True, help="Show the settings and where they come from.")
 @click.option("-v", "--verbose", is_flag=True, help="Name each file, and show tracebacks.")

@@ -48,13 +48,15 @@ class FileResult:
 class Engine:
     """Lints the files of one project, one at a time."""
 
-    def __init__(self, registry: Registry, project: Project) -> None:
+    def __init__(self, registry: Registry, project: Project, screened: bool = True) -> None:
+        """Not `screened`, every function runs, also where no rule can find anything."""
         self._registry = registry
         self._project = project
+        self._screened = screened
 
     def check(self, path: str, raw: bytes, selection: Selection) -> FileResult:
         """Lint the bytes of a file; `path` is absolute. Raises nothing for whatever is in them."""
-        about_torch = mentions_torch(raw)
+        about_torch = not self._screened or mentions_torch(raw)
         try:
             source = notebook.read(path, raw) if notebook.is_notebook(path) else decode(path, raw)
         except Unparsable as error:
@@ -91,12 +93,12 @@ class Engine:
         wanted = frozenset(event for rule in rules for event in rule.checks)
         index = index_file(source.path, tree)
         self._project.add(index, tree)
-        if not has_roots(index, self._project, wanted):
+        if self._screened and not has_roots(index, self._project, wanted):
             return []
         unit = _unit(source, tree)
         collector = Collector(rules, unit)
         try:
-            analysis = analyse(unit, index, self._project, collector)
+            analysis = analyse(unit, index, self._project, collector, self._screened)
             result.functions, result.not_followed = analysis.roots, analysis.not_followed
         except Exception as error:
             result.problems.append(_interpreter_crash(source.path, collector, error))

@@ -57,14 +57,16 @@ class Runner:
         fixing: Fixing = Fixing.NONE,
         write: bool = True,
         results: Results | None = None,
+        screened: bool = True,
     ) -> None:
-        """`write` False leaves fixed texts in the outcome only.
+        """`write` False leaves fixed texts in the outcome only; `screened` is the engine's.
 
         Rules are loaded for the first file that `results` does not know, unless `catalogue` holds
         them already.
         """
         self._fixing = fixing
         self._write = write
+        self._screened = screened
         self._catalogue = catalogue
         self._shown = Selections(catalogue)
         self._reader = Reader()
@@ -86,7 +88,7 @@ class Runner:
         self.registry = known if isinstance(known, Registry) else Registry.load()
         self._selections = Selections(self.registry)
         self._project: Project = Project(self._reader.text)
-        self._engine: Engine = Engine(self.registry, self._project)
+        self._engine: Engine = Engine(self.registry, self._project, self._screened)
 
     def run(self, files: Sequence[File], progress: Progress | None = None) -> Outcome:
         """Check files of the disk. `progress` is told how many are done, of how many."""

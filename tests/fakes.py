@@ -70,7 +70,9 @@ def has_roots(index: FileIndex, project: Project, wanted: frozenset[type[Event]]
     return bool(wanted) and "no_roots" not in index.module_level_names
 
 
-def analyse(unit: Unit, index: FileIndex, project: Project, sink: Collector) -> FileAnalysis:
+def analyse(
+    unit: Unit, index: FileIndex, project: Project, sink: Collector, screened: bool = True
+) -> FileAnalysis:
     """Run the calls of a file as the module's docstring says."""
     where = scope()
     sink.scope_entered(where)

@@ -37,8 +37,8 @@ def registry() -> Registry:
 class Linter:
     """Lints files that may import each other, all rules on."""
 
-    def __init__(self) -> None:
-        self._engine = Engine(registry(), Project(read_text))
+    def __init__(self, screened: bool = True) -> None:
+        self._engine = Engine(registry(), Project(read_text), screened)
         self._selection = Selection(registry(), EVERYTHING, ())
 
     def check(self, path: Path, text: str | None = None) -> list[Reported]:

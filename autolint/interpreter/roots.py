@@ -33,11 +33,13 @@ def has_roots(index: FileIndex, project: Project, wanted: frozenset[type[Event]]
     return screen.possible(names) or bool(screen.rooted()) or bool(screen.builds())
 
 
-def analyse(unit: Unit, index: FileIndex, project: Project, sink: Sink) -> FileAnalysis:
-    """Run a file and tell the sink what happens in it."""
+def analyse(
+    unit: Unit, index: FileIndex, project: Project, sink: Sink, screened: bool = True
+) -> FileAnalysis:
+    """Run a file and tell the sink what happens in it; every function of it if not `screened`."""
     context = FileContext(index, unit)
     machine = Machine(context, project, sink)
-    runner = _Runner(machine, context, unit)
+    runner = _Runner(machine, context, unit, screened)
     runner.run_module()
     called = _called_names(index)
     for late in (False, True):  # what others call is run by them first
@@ -60,13 +62,16 @@ def _called_names(index: FileIndex) -> frozenset[str]:
 class _Runner:
     """The roots of one file, one after the other."""
 
-    def __init__(self, machine: Machine, context: FileContext, unit: Unit) -> None:
+    def __init__(self, machine: Machine, context: FileContext, unit: Unit, screened: bool) -> None:
         self.m = machine
         self.context = context
         self.unit = unit
-        screen = Screen(context.index, machine.project, machine.wanted)
-        self.rooted = screen.rooted()
-        self.builds = screen.builds()
+        if screened:
+            screen = Screen(context.index, machine.project, machine.wanted)
+            self.rooted, self.builds = screen.rooted(), screen.builds()
+        else:
+            self.rooted = frozenset(info.qualname for info in context.index.all_functions)
+            self.builds = frozenset(context.index.classes)
         self.roots = 0
         self.not_followed = 0
 

@@ -23,6 +23,9 @@ init
     Functions of torch.nn.init that write to their tensor under no_grad and return it.
 util
     Functions of torch.nn.utils.
+cast
+    Ops and layers whose operands autocast casts to lower precision; details: the devices on which
+    it does. Ops have the names of ``ops.csv``.
 no_tensor
     Functions that return None, a number, a bool or a string.
 """
@@ -93,6 +96,12 @@ def is_scaler(qualified: str) -> bool:
 def is_autocast(qualified: str) -> bool:
     """Whether it is an autocast context manager."""
     return _has("autocast", qualified)
+
+
+@cache
+def cast_devices(name: str) -> frozenset[str]:
+    """The device types on which autocast casts the operands of an op or layer of our tables."""
+    return frozenset(_role("cast").get(name, "").split())
 
 
 def is_initializer(qualified: str) -> bool:

@@ -95,6 +95,8 @@ class OpFacts:
     rank: str
     inplace: bool
     variants: Mapping[str, OpFacts]
+    cast_on: frozenset[str] = frozenset()
+    """The device types on which autocast hands it copies of its operands in lower precision."""
     numbers: Saved = Saved(())
     """Operands that are Python numbers here, and that the node keeps all the same."""
 

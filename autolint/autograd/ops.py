@@ -53,7 +53,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from autolint.autograd import committed
+from autolint.autograd import committed, library
 from autolint.autograd.op_facts import (
     Alias,
     OpFacts,
@@ -197,6 +197,7 @@ def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
         rank=cell["rank"],
         inplace=inplace,
         variants={},
+        cast_on=library.cast_devices(name),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autolint.autograd import graph
+from autolint.autograd import casting, graph
 from autolint.autograd.graph import Node, Saved, Stamp
 from autolint.autograd.heap import Heap
 from autolint.autograd.op_facts import Alias, OpFacts
@@ -41,13 +41,15 @@ class Recorder:
     """Makes the results of operations, with what autograd records of them.
 
     `mode` is the grad mode of the running thread; `block` identifies the grad-off block it comes
-    from; `stamp` says in which iterations of which loops the program is.
+    from; `casting` is the autocast that may be active; `stamp` says in which iterations of which
+    loops the program is.
     """
 
     def __init__(self, heap: Heap) -> None:
         self.heap = heap
         self.mode = GradMode.ON
         self.block: object = None
+        self.casting = casting.OFF
         self.stamp: Stamp = ()
 
     # ---------------------------------------------------------------- making tensors
@@ -231,6 +233,8 @@ class Recorder:
         state.placed = any(given.state.placed for _, given in operands)
         dtypes = {given.state.dtype for _, given in operands if given.state.kind is kind}
         state.dtype = dtypes.pop() if len(dtypes) == 1 else None
+        if self.casting and (self._copies(facts) or state.dtype != "float32"):
+            state.dtype = None
         tensor = Tensor(state, Storage(), origin, _weakest(operands))
         if grad is not NO:
             if node is None:
@@ -276,8 +280,14 @@ class Recorder:
         """The node of an operation, with what it saved of its operands."""
         edges = tuple(item for _, tensor in operands for item in graph.edge(tensor))
         need = self._needs(operands)
+        given_itself = MAYBE if self._copies(facts) else YES
         saved = tuple(
-            Saved(tensor, tensor.storage, sure & tensor.tensor, facts.name in _KEEP_VIEWS)
+            Saved(
+                tensor,
+                tensor.storage,
+                sure & tensor.tensor & given_itself,
+                facts.name in _KEEP_VIEWS,
+            )
             for position, sure in facts.inputs.when(need).items()
             for given, tensor in operands
             if given == position
@@ -291,6 +301,10 @@ class Recorder:
         kept += [sure & MAYBE for at, sure in facts.inputs.when(need).items() if at not in there]
         node.saved += tuple(Saved(None, Storage(), sure) for sure in kept)
         return node
+
+    def _copies(self, facts: OpFacts) -> bool:
+        """Whether autocast may hand the op copies of its operands."""
+        return bool(self.casting) and casting.reaches(self.casting, facts.cast_on)
 
     def keep(self, node: Node, saved: Saved) -> None:
         """Let a storage know which node keeps a value of it."""

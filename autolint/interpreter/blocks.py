@@ -8,6 +8,7 @@ from autolint.autograd.heap import Changes
 from autolint.autograd.values import Cell, GradMode, Scalar, Unknown, Value, resolve
 from autolint.interpreter import (
     assignment,
+    autocasts,
     definitions,
     expressions,
     flow,
@@ -25,6 +26,7 @@ _SHORT = 2
 def run_with(m: Machine, node: cst.With) -> bool:
     """Run a `with` block in its contexts; whether control reaches its end."""
     before, block = m.autograd.mode, m.autograd.block
+    casting = m.autograd.casting
     managers: list[Manager] = []
     muted = m.muted
     opened = 0
@@ -34,6 +36,9 @@ def run_with(m: Machine, node: cst.With) -> bool:
         grad_modes.uncalled(m, entered, item.item)
         manager = _enter(m, entered, item.item)
         managers.append(manager)
+        autocast = autocasts.entered(entered, item.item)
+        if autocast is not None:
+            m.autograd.casting = autocast.inside(m.autograd.casting)
         opened += manager.mode is not None and grad_modes.opened(m, around, m.site(item.item))
         if item.asname is not None and isinstance(item.asname.name, cst.BaseExpression):
             assignment.assign(m, item.asname.name, manager.value or Unknown(), None)
@@ -48,6 +53,7 @@ def run_with(m: Machine, node: cst.With) -> bool:
         flows = flow.run_body(m, node.body)
     finally:
         m.muted, m.trial = muted, trial
+        m.autograd.casting = casting
         if opened:
             del m.frame.mode_blocks[-opened:]
     for manager in managers:

@@ -127,8 +127,8 @@ def call(m: Machine, callee: Value, args: Arguments, node: cst.Call) -> Value:
 def _decorated(manager: Manager, args: Arguments) -> Value:
     """`torch.no_grad()(function)`."""
     function = resolve(args.positional[0]) if args.positional else None
-    if isinstance(function, FunctionValue) and manager.mode is not None:
-        return functions.with_mode(function, manager.mode)
+    if isinstance(function, FunctionValue) and (manager.mode is not None or manager.autocast):
+        return functions.under(function, manager)
     return Unknown()
 
 

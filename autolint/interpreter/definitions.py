@@ -78,6 +78,8 @@ def decorate(m: Machine, function: FunctionValue, node: cst.FunctionDef) -> Valu
         if isinstance(value, Manager):
             if value.mode is not None:
                 function.mode = value.mode
+            if value.autocast is not None:
+                function.autocast = value.autocast
         elif isinstance(value, Qualified):
             decorate_by_name(function, value.name)
         elif isinstance(value, (FunctionValue, BoundMethod)) and node.decorators:

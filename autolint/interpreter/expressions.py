@@ -210,6 +210,7 @@ def _yield(m: Machine, node: cst.Yield) -> Value:
         value = evaluate(m, node.value)
     m.frame.yields.append(value)
     m.frame.yield_modes.append(m.autograd.mode)
+    m.frame.casting_yielded |= m.autograd.casting
     grad_modes.yielded(m, node)
     return Unknown()
 

@@ -6,7 +6,15 @@ import libcst as cst
 
 from autolint.autograd.joins import Joiner
 from autolint.autograd.values import NONE, Sequence, Unknown, Value
-from autolint.interpreter import alternatives, expressions, flow, foreign, functions, unseen
+from autolint.interpreter import (
+    alternatives,
+    autocasts,
+    expressions,
+    flow,
+    foreign,
+    functions,
+    unseen,
+)
 from autolint.interpreter.machine import MAX_DEPTH, MAX_RECURSION, Frame, Machine
 from autolint.interpreter.objects import Arguments, FunctionValue, Manager
 
@@ -80,7 +88,10 @@ def run_function(
         heap.mark(),
     )
     mode, block = m.autograd.mode, m.autograd.block
+    casting = m.autograd.casting
     guards = m.guards
+    if function.autocast is not None:
+        m.autograd.casting = function.autocast.inside(casting)
     if function.mode is not None:
         if m.autograd.mode is not function.mode:
             m.autograd.block = object()
@@ -105,12 +116,17 @@ def run_function(
         m.depth -= 1
         inner = m.autograd.mode
         m.autograd.mode, m.autograd.block = mode, block
+        m.autograd.casting = casting
         m.guards = guards
     value = _joined_returns(m, frame)
     if function.generator or frame.yields:
         if function.manager:
             changed = frame.yield_modes[0] if frame.yield_modes else inner
-            return Manager(changed, value=frame.yields[0] if frame.yields else None)
+            return Manager(
+                changed,
+                autocast=autocasts.yielded(casting, frame.casting_yielded),
+                value=frame.yields[0] if frame.yields else None,
+            )
         made = Sequence(None, alternatives.any_of(m, frame.yields) if frame.yields else None)
         made.source = function
         return made

@@ -10,17 +10,28 @@ import libcst as cst
 
 from autolint.autograd.objects import Instance, Module
 from autolint.autograd.tensor import Tensor
-from autolint.autograd.values import GradMode, Mapping, Scalar, Sequence, Unknown, Value, resolve
+from autolint.autograd.values import Mapping, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter import alternatives, following, type_hints
 from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
-from autolint.interpreter.objects import Arguments, BoundMethod, ClassValue, FunctionValue, MethodOf
+from autolint.interpreter.objects import (
+    Arguments,
+    BoundMethod,
+    ClassValue,
+    FunctionValue,
+    Manager,
+    MethodOf,
+)
 from autolint.interpreter.screen import FACTORIES
 
 
-def with_mode(function: FunctionValue, mode: GradMode) -> FunctionValue:
-    """The same function under a grad mode."""
-    return replace(function, mode=mode)
+def under(function: FunctionValue, manager: Manager) -> FunctionValue:
+    """The same function in a context: its grad mode, and its autocast."""
+    return replace(
+        function,
+        mode=function.mode if manager.mode is None else manager.mode,
+        autocast=function.autocast if manager.autocast is None else manager.autocast,
+    )
 
 
 def bind(m: Machine, function: FunctionValue, args: Arguments) -> dict[str, Value] | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from autolint.autograd import layers, ops
+from autolint.autograd import layers, library, ops
 from autolint.autograd.layers import LayerFacts
 from autolint.autograd.objects import Module
 from autolint.autograd.op_facts import Alias, OpFacts
@@ -166,6 +166,7 @@ def as_op(facts: LayerFacts) -> OpFacts:
             results=facts.results,
             rank=facts.rank,
             variants={},
+            cast_on=library.cast_devices(facts.name.removeprefix("torch.")),
         )
         _OPS[id(facts)] = known
     return known

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
+from autolint.autograd import casting
 from autolint.autograd.graph import Stamp
 from autolint.autograd.heap import MISSING, Changes, Heap, History
 from autolint.autograd.inplace import Autograd
@@ -96,6 +97,7 @@ class Frame:
         self.returns: list[tuple[Changes, Value]] = []
         self.yields: list[Value] = []
         self.yield_modes: list[GradMode] = []
+        self.casting_yielded = casting.OFF
         self.mode_blocks: list[tuple[Site, GradMode]] = []
         self.loops: list[LoopState] = []
         self.finals: list[tuple[cst.Finally, int]] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from autolint.autograd.casting import Autocast
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import GradMode, Scalar, Value
 from autolint.interpreter.index import ClassInfo, FileIndex, FunctionInfo
@@ -44,8 +45,8 @@ class FileContext:
 class FunctionValue(Value):
     """A function of the project. `node` and `unit` are None until it is cut out of another file.
 
-    `mode` is the grad mode a decorator sets; `decorated`: by something that was not understood,
-    which `wrappers` are where they were given something.
+    `mode` is the grad mode a decorator sets, `autocast` the autocast that it enters; `decorated`:
+    by something that was not understood, which `wrappers` are where they were given something.
     """
 
     name: str
@@ -56,6 +57,7 @@ class FunctionValue(Value):
     closure: Frame | None
     cls: ClassValue | None = None
     mode: GradMode | None = None
+    autocast: Autocast | None = None
     decorated: bool = False
     binding: str = "function"
     generator: bool = False
@@ -144,7 +146,8 @@ class Manager(Value):
 
     `before` is the mode to return to where making the context has switched already; `swallows`: an
     exception may end the block and go no further; `mutes`: the block is there to raise;
-    `leaves_inference`: it is `inference_mode(False)`, the only mode that ends inference mode.
+    `leaves_inference`: it is `inference_mode(False)`, the only mode that ends inference mode;
+    `autocast`: it is, or may be, an autocast context.
     """
 
     mode: GradMode | None = None
@@ -152,6 +155,7 @@ class Manager(Value):
     swallows: bool = False
     mutes: bool = False
     leaves_inference: bool = False
+    autocast: Autocast | None = None
     value: Value | None = None
 
 

@@ -11,6 +11,7 @@ from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NO, GradMode, Scalar, Through, Unknown, Value, resolve
 from autolint.interpreter import (
+    autocasts,
     calls,
     factory_calls,
     forwards,
@@ -52,7 +53,7 @@ def call_torch(m: Machine, name: str, args: Arguments, node: cst.Call) -> Value:
     if library.is_scaler(name):
         return scalers.build(args, site)
     if library.is_autocast(name):
-        return Manager()
+        return autocasts.called(name, args)
     made = factory(name)
     if made is not None:
         return factory_calls.make(m, made, args, node)

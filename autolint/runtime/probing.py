@@ -15,17 +15,18 @@ from autolint.runtime.findings import Part, Probed, Row, Tables
 from autolint.runtime.impossible import INSTALL, Impossible
 from autolint.runtime.processes import Ended, Task, run_all
 
-_OPS, _LAYERS = 24, 6
+_OPS, _LAYERS, _CASTS = 24, 6, 8
 FIRST = (
     *(f"ops {number}/{_OPS}" for number in range(_OPS)),
     *(f"layers {number}/{_LAYERS}" for number in range(_LAYERS)),
     "factories",
     "names",
+    *(f"casts {number}/{_CASTS}" for number in range(_CASTS)),
 )
 LAST = ("methods",)
 """They leave out what the others cover."""
 
-_TABLES = {"ops": "ops.csv", "methods": "ops.csv", "layers": "layers.csv"}
+_TABLES = {"ops": "ops.csv", "methods": "ops.csv", "layers": "layers.csv", "casts": "names.csv"}
 _LIMIT = 180.0
 """Seconds after which a part, which takes a few, is taken to hang."""
 

@@ -27,8 +27,8 @@ Good:
 or compute the score anew after the step.
 
 Not reported: another model's optimizer; losses that are computed after the step, or from detached
-results; layers that save no weight, as the first one does where its input needs no gradient; what autocast
-casts, such as linear layers and convolutions: they save copies of their weights in lower precision;
+results; layers that save no weight, as the first one does where its input needs no gradient; what
+autocast casts, such as linear layers and convolutions, which save copies of their weights;
 writes through `.data` (AG102) and `detach()` (AG104).
 """
 

@@ -19,6 +19,7 @@ from autolint.interpreter.events import (
     FlagRefused,
     FreshLayerCalled,
     FunctionalDropout,
+    GeneratorReused,
     GivenToNumpy,
     GradientClipped,
     GradModeUnused,
@@ -34,6 +35,7 @@ from autolint.interpreter.events import (
     ModuleBuilt,
     OffAliasUsed,
     OptimizerStep,
+    PartReplaced,
     PartsHidden,
     PartTooEarly,
     RequiresGradSet,
@@ -69,6 +71,7 @@ def test_every_event_is_tested_here() -> None:
         GradientClipped,
         Discarded,
         FlagMissed,
+        GeneratorReused,
         GivenToNumpy,
         GradModeUnused,
         FlagRefused,
@@ -81,6 +84,7 @@ def test_every_event_is_tested_here() -> None:
         FunctionalDropout,
         InitMissing,
         LayersRepeated,
+        PartReplaced,
         PartsHidden,
         PartTooEarly,
         LossApplied,
@@ -135,6 +139,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "late = torch.optim.SGD([u], lr=0.1)\n"
         "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
         "for i in range(9):\n    scheduler.step()\n    late.step()\n"
+        "params = net.parameters()\nlist(params)\nlist(params)\n"
+        "old = nn.Linear(2, 2)\nheld = torch.optim.SGD(old.parameters(), lr=0.1)\n"
+        "old = nn.Linear(2, 2)\nold(w).sum().backward()\nheld.step()\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

@@ -20,6 +20,9 @@ from autolint.autograd.values import (
     Word,
 )
 
+CHILDREN = "[]"
+"""The key under which a container keeps its modules among its attributes."""
+
 
 class Instance(Value, Cell):
     """An object of a class of the project (or of a layer of torch, see `Module`).
@@ -84,14 +87,23 @@ class Module(Instance, GradHolder):
         return self.trainable
 
 
-class Parameters(Value):
-    """The result of `parameters()` and the like: an iterable over the parameters of `holders`."""
+class Parameters(Value, Cell):
+    """The result of `parameters()` and the like: an iterable over the parameters of `holders`.
 
-    __slots__ = ("holders", "named")
+    A generator knows where it was `made`, a list does not; `name` is the first name it was given,
+    `spent` whether it was used up, `spent_at` by what.
+    """
 
-    def __init__(self, holders: tuple[GradHolder, ...], named: bool = False) -> None:
+    def __init__(
+        self, holders: tuple[GradHolder, ...], named: bool = False, made: Origin = None
+    ) -> None:
+        Cell.__init__(self)
         self.holders = holders
         self.named = named
+        self.made = made
+        self.name = ""
+        self.spent = NO
+        self.spent_at: Origin = None
 
 
 class Optimizer(Value, Cell):

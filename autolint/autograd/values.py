@@ -195,7 +195,8 @@ class Sequence(Value, Cell):
     """A list or tuple; `items` is None where its length is not known, `rest` then stands for any
     item.
 
-    `source` is the generator function that yields the items, if one does. `gathered` is what was
+    `source` is the generator function that yields the items, if one does, or what a generator
+    expression runs over. `gathered` is what was
     put in one by one, with history; None if something was taken out, or may have been.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd.objects import Instance, Parameters
+from autolint.autograd.objects import CHILDREN, Instance, Module, Parameters
 from autolint.autograd.ops import operator
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -26,6 +26,8 @@ from autolint.interpreter import (
     leaf_loss,
     names,
     operators,
+    replaced,
+    spent,
     subscripts,
     type_hints,
     writes,
@@ -77,7 +79,10 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         found = resolve(value)
         if isinstance(found, Tensor) and found.off is not None and not found.off.name:
             found.off.name = target.value
-        leaf_loss.rebound(m, m.frame.names.get(target.value), found, m.site(target))
+        before = m.frame.names.get(target.value)
+        leaf_loss.rebound(m, before, found, m.site(target))
+        replaced.bound(m, before, found, m.site(target))
+        spent.named(m, found, target.value)
         names.bind(m, target.value, value)
     elif isinstance(target, cst.Attribute):
         receiver = expressions.evaluate(m, target.value)
@@ -86,6 +91,7 @@ def assign(m: Machine, target: cst.CSTNode, value: Value, source: cst.CSTNode | 
         if isinstance(owner := resolve(receiver), Instance):
             old = owner.attributes.get(target.attr.value)
             leaf_loss.kept(m, old, value, m.site(target))
+            spent.named(m, resolve(value), m.site(target).text)
         attribute_writes.put(m, receiver, target.attr.value, value, target, source)
     elif isinstance(target, cst.Subscript):
         receiver = resolve(expressions.evaluate(m, target.value))
@@ -174,6 +180,10 @@ def put_item(
                     expressions.evaluate(m, bound)
     key = resolve(keys[0]) if len(keys) == 1 and len(target.slice) == 1 else None
     literal = isinstance(key, Scalar) and key.known
+    if isinstance(receiver, Module) and CHILDREN in receiver.attributes:
+        children = resolve(receiver.attributes[CHILDREN])
+        replaced.put(m, receiver, subscripts.held(children, key), value, site)
+        receiver = children
     if isinstance(receiver, Tensor):
         writes.write(m, receiver, None, [(1, value)], site, target.value, "[...] =")
     elif writes.memory_of(receiver) is not None:
@@ -259,6 +269,7 @@ def _augmented(m: Machine, symbol: str, old: Value, value: Value, node: cst.AugA
 def extend(m: Machine, sequence: Sequence, value: Value) -> None:
     """`list += value` or `list.extend(value)`."""
     value = resolve(value)
+    spent.perhaps_used(m, value)
     if isinstance(value, Parameters):
         every = [*(sequence.items or ()), *((sequence.rest,) if sequence.rest else ()), value]
         if all(isinstance(resolve(item), (Parameters, Tensor)) for item in every):

@@ -16,6 +16,7 @@ from autolint.interpreter import (
     calls,
     classes,
     operators,
+    spent,
     unseen,
 )
 from autolint.interpreter.iteration import Zipped, items_of, unknown_item
@@ -69,6 +70,7 @@ def run_iter(m: Machine, args: Arguments, node: cst.Call) -> Value:
 
 def _next(m: Machine, args: Arguments, node: cst.Call) -> Value:
     source = resolve(args.positional[0]) if args.positional else Unknown()
+    spent.perhaps_used(m, source)
     items = items_of(m, source)
     if items:
         return items[0] if len(items) == 1 else alternatives.any_of(m, items) or Unknown()
@@ -80,8 +82,9 @@ def run_list(m: Machine, args: Arguments, node: cst.Call) -> Value:
     if not args.positional:
         return Sequence(())
     source = resolve(args.positional[0])
+    spent.used(m, source, "list", m.site(node))
     if isinstance(source, Parameters) and not source.named:
-        return source  # a list of parameters is as good as the iterator
+        return Parameters(source.holders)
     items = items_of(m, source)
     if items is not None:
         return Sequence(tuple(items))
@@ -113,6 +116,7 @@ def _sum(m: Machine, args: Arguments, node: cst.Call) -> Value:
     """`sum(list of tensors)` adds them."""
     source = args.positional[0] if args.positional else Unknown()
     found = resolve(source)
+    spent.used(m, found, "list", m.site(node))
     items = items_of(m, found)
     if items is None and isinstance(found, Sequence):
         items = [found.rest, found.rest] if found.rest is not None else None
@@ -182,7 +186,8 @@ def _filter(m: Machine, args: Arguments, node: cst.Call) -> Value:
     if len(args.positional) == 2:
         found = resolve(args.positional[1])
         if isinstance(found, Parameters):
-            return found
+            spent.perhaps_used(m, found)
+            return Parameters(found.holders, found.named, made=m.site(node))
         return Sequence(None, unknown_item(m, found, m.site(node)))
     return Unknown()
 

@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import following, leaf_loss, registration, unseen
+from autolint.interpreter import following, leaf_loss, registration, replaced, spent, unseen
 from autolint.interpreter.behind import behind
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import ModuleBuilt, StoredTensor
@@ -126,6 +126,8 @@ def construct(m: Machine, cls: ClassValue, args: Arguments, node: cst.CSTNode) -
     if is_optimizer(cls):
         first = args.get(0, "params")
         holders = holders_of(m, first) if first is not None else ()
+        if first is not None:
+            spent.used(m, first, "optimizer", site)
         optimizer = Optimizer(holders, bool(holders), site, name=cls.name)
         optimizer.cls = cls
         return m.saw(optimizer)
@@ -197,6 +199,7 @@ def _positional_fields(m: Machine, cls: ClassValue, value: Instance, args: Argum
 
 def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -> None:
     """`receiver.name = value`, remembering where a module's tensors come from."""
+    replaced.stored(m, receiver, name, value, site)
     m.heap.put(receiver.attributes, name, value)
     if not isinstance(receiver, Module):
         return

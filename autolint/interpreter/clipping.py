@@ -8,7 +8,7 @@ import libcst as cst
 
 from autolint.autograd.objects import GradScaler
 from autolint.autograd.values import NO, YES, Grade, Value, Word
-from autolint.interpreter import optimizers
+from autolint.interpreter import optimizers, spent
 from autolint.interpreter.events import Clip, GradientClipped
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
@@ -28,10 +28,11 @@ def _clip(m: Machine, function: str, args: Arguments, node: cst.Call) -> None:
     params = args.get(0, "parameters")
     if params is None:
         return
+    site = m.site(node)
+    spent.used(m, params, "clip", site)
     holders, complete = optimizers.parameter_sets(m, params)
     if not complete:
         return
-    site = m.site(node)
     limit = next((each.value for each in node.args[1:]), None)
     unlimited = limit is not None and bool(_INFINITE.search(site._replace(node=limit).text))
     m.emit(

@@ -18,6 +18,7 @@ from autolint.interpreter import (
     alternatives,
     assignment,
     expressions,
+    spent,
 )
 from autolint.interpreter.events import Guard, LoopMark
 from autolint.interpreter.iteration import items_of, iterations
@@ -28,10 +29,22 @@ def comprehension(m: Machine, node: cst.BaseComp) -> Value:
     """A list, set or generator: its elements, run as a loop."""
     collected: list[Value] = []
     assert isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp))
-    fixed = _run_comp(m, node.for_in, lambda: collected.append(expressions.evaluate(m, node.elt)))
-    if fixed:
-        return Sequence(tuple(collected))
-    return Sequence(None, alternatives.any_of(m, collected))
+    source = expressions.evaluate(m, node.for_in.iter)
+    if isinstance(node, cst.GeneratorExp):
+        spent.perhaps_used(m, source)
+    else:
+        spent.used(m, source, "loop", m.site(node.for_in.iter))
+
+    def element() -> None:
+        collected.append(expressions.evaluate(m, node.elt))
+
+    fixed = _run_comp(m, node.for_in, source, element)
+    made = Sequence(tuple(collected))
+    if not fixed:
+        made = Sequence(None, alternatives.any_of(m, collected))
+    if isinstance(node, cst.GeneratorExp):
+        made.source = source
+    return made
 
 
 def dict_comprehension(m: Machine, node: cst.DictComp) -> Value:
@@ -43,15 +56,16 @@ def dict_comprehension(m: Machine, node: cst.DictComp) -> Value:
             (resolve(expressions.evaluate(m, node.key)), expressions.evaluate(m, node.value))
         )
 
-    fixed = _run_comp(m, node.for_in, element)
+    source = expressions.evaluate(m, node.for_in.iter)
+    spent.used(m, source, "loop", m.site(node.for_in.iter))
+    fixed = _run_comp(m, node.for_in, source, element)
     if fixed and all(isinstance(key, Scalar) and key.known for key, _ in collected):
         return Mapping({key.value: v for key, v in collected if isinstance(key, Scalar)}, False)
     return Mapping({}, True, alternatives.any_of(m, [value for _, value in collected]))
 
 
-def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> bool:
-    """Run the loops of a comprehension; whether the elements are all there are."""
-    source = expressions.evaluate(m, comp.iter)
+def _run_comp(m: Machine, comp: cst.CompFor, source: Value, element: Callable[[], None]) -> bool:
+    """Run the loops of a comprehension over its source; whether the elements are all there are."""
     fixed = items_of(m, source) is not None and not comp.ifs
     items = iterations(m, source, m.site(comp.iter))
     loops, guards, mode = m.loops, m.guards, m.autograd.mode
@@ -67,7 +81,8 @@ def _run_comp(m: Machine, comp: cst.CompFor, element: Callable[[], None]) -> boo
         if not _kept(m, comp):
             continue
         if comp.inner_for_in is not None:
-            fixed = _run_comp(m, comp.inner_for_in, element) and fixed
+            inner = expressions.evaluate(m, comp.inner_for_in.iter)
+            fixed = _run_comp(m, comp.inner_for_in, inner, element) and fixed
         else:
             element()
         m.autograd.mode = mode

@@ -8,7 +8,7 @@ import libcst as cst
 
 from autolint.autograd import layers, library, ops
 from autolint.autograd.layers import LayerFacts
-from autolint.autograd.objects import Module
+from autolint.autograd.objects import CHILDREN, Module
 from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -52,14 +52,14 @@ def call_module(m: Machine, module: Module, args: Arguments, node: cst.Call) -> 
         facts = modules.inherited(module.cls)
         if facts is not None and not facts.is_container:
             return _call_layer(m, module, facts, args, node)
-        if facts is not None and modules.CHILDREN in module.attributes:
+        if facts is not None and CHILDREN in module.attributes:
             return _call_children(m, module, args, node)
         return _unseen(m, module, args, node)
     if module.library is not None:
         facts = layers.layer(module.library)
         if facts is not None and not facts.is_container:
             return _call_layer(m, module, facts, args, node)
-        if modules.CHILDREN in module.attributes:
+        if CHILDREN in module.attributes:
             return _call_children(m, module, args, node)
     return _unseen(m, module, args, node)
 
@@ -72,7 +72,7 @@ def _unseen(m: Machine, module: Module, args: Arguments, node: cst.CSTNode) -> V
 
 def _call_children(m: Machine, module: Module, args: Arguments, node: cst.Call) -> Value:
     """A Sequential: its modules in order."""
-    found = resolve(module.attributes[modules.CHILDREN])
+    found = resolve(module.attributes[CHILDREN])
     items: list[Value] | None = None
     if isinstance(found, Sequence) and found.items is not None:
         items = list(found.items)

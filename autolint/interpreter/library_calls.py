@@ -37,7 +37,7 @@ def _chain(m: Machine, args: Arguments, node: cst.Call) -> Value:
     found = [resolve(value) for value in args.positional]
     if found and all(isinstance(value, Parameters) for value in found):
         holders = [h for value in found if isinstance(value, Parameters) for h in value.holders]
-        return Parameters(tuple(dict.fromkeys(holders)))
+        return Parameters(tuple(dict.fromkeys(holders)), made=m.site(node))
     result = Sequence((), None)
     for value in args.positional:
         if isinstance(resolve(value), Parameters):

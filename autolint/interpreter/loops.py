@@ -9,7 +9,7 @@ import libcst as cst
 from autolint.autograd.heap import Changes
 from autolint.autograd.objects import Instance
 from autolint.autograd.values import NONE, Cell, Tri, Unknown, Value, resolve
-from autolint.interpreter import assignment, classes, expressions, flow, kept, unseen
+from autolint.interpreter import assignment, classes, expressions, flow, kept, spent, unseen
 from autolint.interpreter.events import LoopMark
 from autolint.interpreter.iteration import items_of, iterations
 from autolint.interpreter.machine import MAX_LOOP_DEPTH, LoopState, Machine
@@ -28,7 +28,7 @@ def run_for(m: Machine, node: cst.For) -> bool:
         assignment.assign(m, node.target, item, None)
         return True
 
-    return _loop(m, node, items, bind, node.body, node.orelse, known=known)
+    return _loop(m, node, items, bind, node.body, node.orelse, known=known, source=source)
 
 
 _CLEARS = frozenset({"zero_grad", "zero_", "grad", "grad="})
@@ -75,11 +75,12 @@ def _loop(
     orelse: cst.Else | None,
     forever: bool = False,
     known: bool = False,
+    source: Value = NONE,
 ) -> bool:
     """Run the iterations on the real state; afterwards the last one's state, joined with the
     breaks.
 
-    `known`: the items are all there are; `forever`: only a break leads out.
+    `known`: the items are all there are, of `source`; `forever`: only a break leads out.
     """
     heap, frame = m.heap, m.frame
     born = Cell.clock()
@@ -121,6 +122,8 @@ def _loop(
         m.autograd.stamp = m.stamp()
     if flows:
         kept.finished(m, loop, site)
+        if isinstance(node, cst.For):
+            spent.used(m, source, "loop", site._replace(node=node.iter))
     flows = flows and not forever
     if orelse is not None and flows:
         flows = flow.run_body(m, orelse.body)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from autolint.autograd import layers
 from autolint.autograd.layers import LayerFacts
-from autolint.autograd.objects import Module, Parameters
+from autolint.autograd.objects import CHILDREN, Module, Parameters
 from autolint.autograd.tensor import Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
@@ -34,6 +34,7 @@ from autolint.interpreter import (
     layer_calls,
     names,
     optimizers,
+    replaced,
     training_mode,
     unseen,
     writes,
@@ -43,9 +44,6 @@ from autolint.interpreter.iteration import holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue
 from autolint.interpreter.unit import Site
-
-CHILDREN = "[]"
-"""The key under which a container keeps its modules among its attributes."""
 
 
 def opaque(site: Site, grade: Grade) -> Module:
@@ -230,7 +228,8 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     """A method that a module has from torch."""
     site = m.site(node)
     if name in ("parameters", "named_parameters"):
-        return Parameters(holders_of(m, module) or (module,), name == "named_parameters")
+        held = holders_of(m, module) or (module,)
+        return Parameters(held, name == "named_parameters", made=site)
     if name in _TENDING:
         m.change(module, "tended", True)
     if name == "apply" and args.positional:
@@ -258,7 +257,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name in ("children", "modules", "named_children"):
         return _children(m, module, name)
     if name == "load_state_dict":
-        _load(m, module, node)
+        _load(m, module, args, node)
         return Unknown()
     if CHILDREN in module.attributes:
         return containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
@@ -270,8 +269,12 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     return m.unknown(module, *args.all(), origin=site)
 
 
-def _load(m: Machine, module: Module, node: cst.Call) -> None:
-    """`load_state_dict` copies into the parameters, under no_grad."""
+def _load(m: Machine, module: Module, args: Arguments, node: cst.Call) -> None:
+    """`load_state_dict` copies into the parameters, under no_grad, or (`assign`) exchanges them."""
+    assign, strict = args.get(2, "assign"), args.get(1, "strict")
+    if _known_bool(assign or NONE) and (strict is None or _known_bool(strict)):
+        replaced.assigned(m, module, m.site(node))
+        return
     target = node.func.value if isinstance(node.func, cst.Attribute) else node.func
     mode = m.autograd.mode
     m.autograd.mode = GradMode.OFF
@@ -290,6 +293,7 @@ def _register(m: Machine, module: Module, name: str, args: Arguments, site: Site
     key = resolve(args.get(0, "name") or Unknown())
     value = args.get(1, "tensor") or args.get(1, "param") or args.get(1, "module") or NONE
     if isinstance(key, Scalar) and key.known and isinstance(key.value, str):
+        replaced.stored(m, module, key.value, value, site)
         m.heap.put(module.attributes, key.value, value)
         if name == "register_buffer":
             m.heap.put(module.registered, key.value, site)

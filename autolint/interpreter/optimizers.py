@@ -12,6 +12,7 @@ from autolint.autograd.values import (
     NO,
     UNKNOWN_GRAD,
     YES,
+    Mapping,
     Scalar,
     Sequence,
     Through,
@@ -25,7 +26,9 @@ from autolint.interpreter import (
     classes,
     following,
     leaf_loss,
+    replaced,
     schedulers,
+    spent,
     training_mode,
     writes,
 )
@@ -45,6 +48,7 @@ def build(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     if params is not None:
         leaf_loss.optimised(m, params, site)
         holders, complete = parameter_sets(m, params)
+        _spend(m, params, site)
     return m.saw(Optimizer(holders, complete and bool(holders), site, name=name))
 
 
@@ -72,6 +76,16 @@ def parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], b
         else:
             sets.append(item)
     return tuple(dict.fromkeys(sets)), False
+
+
+def _spend(m: Machine, params: Value, site: Site) -> None:
+    """An optimizer runs through its parameters, those of its groups included."""
+    found = resolve(params)
+    items = found.items if isinstance(found, Sequence) else None
+    for item in (found,) if items is None else items:
+        group = resolve(item)
+        inner = group.items.get("params", group) if isinstance(group, Mapping) else group
+        spent.used(m, inner, "optimizer", site)
 
 
 def method(
@@ -104,6 +118,8 @@ def method(
     if name == "add_param_group":
         group = resolve(args.get(0, "param_group") or Unknown())
         params = getattr(group, "items", {}).get("params") if hasattr(group, "items") else None
+        if params is not None:
+            spent.used(m, params, "optimizer", site)
         more, complete = parameter_sets(m, params) if params is not None else ((), False)
         m.change(optimizer, "holders", tuple(dict.fromkeys((*optimizer.holders, *more))))
         if not complete and optimizer.opaque is None:
@@ -129,15 +145,17 @@ def step(
     """An optimizer uses its gradients and writes its parameters."""
     sets = optimizer.sets()
     receiver = node.func.value if isinstance(node.func, cst.Attribute) else node.func
-    schedulers.stepped(m, optimizer, site, _text(optimizer, site, receiver, node))
+    text = _text(optimizer, site, receiver, node)
+    schedulers.stepped(m, optimizer, site, text)
     training_mode.stepped(m, optimizer, site)
+    replaced.stepped(m, optimizer, site, text)
     event: OptimizerStep | None = None
     if m.listens(OptimizerStep) or m.listens(Backward):
         event = m.emit(
             OptimizerStep,
             site,
             optimizer=optimizer,
-            optimizer_text=_text(optimizer, site, receiver, node),
+            optimizer_text=text,
             sets=tuple(state(holder) for holder in sets),
             backwards_in_loop=len(m.backwards_in_loop()),
             optimizers_in_loop=m.optimizers_in_loop(optimizer),

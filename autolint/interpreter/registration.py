@@ -7,10 +7,10 @@ from functools import partial
 
 import libcst as cst
 
-from autolint.autograd.objects import Module
+from autolint.autograd.objects import CHILDREN, Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NO, YES, Grade, Mapping, Sequence, Unknown, Value, resolve
-from autolint.interpreter import classes, containers, modules
+from autolint.interpreter import classes, containers
 from autolint.interpreter.class_facts import ClassFacts
 from autolint.interpreter.events import InitMissing, PartsHidden, PartTooEarly, Scope
 from autolint.interpreter.iteration import holders_of, surely_trainable
@@ -157,7 +157,7 @@ def _registered(module: Module, depth: int) -> set[int]:
             found |= _registered(value, depth + 1)
         elif isinstance(value, Tensor):
             found.add(id(value.state))
-    children = resolve(module.attributes.get(modules.CHILDREN, Unknown()))
+    children = resolve(module.attributes.get(CHILDREN, Unknown()))
     for part in _parts(children, 0):
         if isinstance(part, Module):
             found |= _registered(part, depth + 1)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from autolint.autograd.objects import Instance
 from autolint.autograd.values import Cell, GradMode, Tri, Value
-from autolint.interpreter import classes, flow, following, functions
+from autolint.interpreter import classes, flow, following, functions, replaced
 from autolint.interpreter.events import Event
 from autolint.interpreter.index import FileIndex
 from autolint.interpreter.machine import BoundReached, Frame, Machine, Sink
@@ -155,7 +155,9 @@ class _Runner:
             if isinstance(receiver, Instance):
                 classes.weaken_gradients(m, receiver)
             bound = functions.unknown_arguments(m, function, receiver)
+            replacements = replaced.count(m)
             following.run_function(m, function, bound, None)
+            replaced.method_left(m, receiver, replacements)
         except BoundReached:
             complete = False
         m.heap.undo(mark)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from autolint.interpreter.events import Event, ModuleBuilt
+from autolint.interpreter.events import Event, ModuleBuilt, PartReplaced
 from autolint.interpreter.index import LISTED, ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
 
@@ -64,6 +64,7 @@ class Screen:
             name for event in wanted if event.in_forward for name in event.triggers
         )
         self._builds = ModuleBuilt in wanted
+        self._replaces = PartReplaced in wanted
         self._called: dict[str, frozenset[str]] = {}
 
     def possible(self, names: frozenset[str], owner: str | None = None) -> bool:
@@ -128,6 +129,7 @@ class Screen:
         chosen.update((info.qualname, info) for info in self._users_of(list(chosen.values())))
         chosen.update((info.qualname, info) for info in self._forwards())
         chosen.update((info.qualname, info) for info in self._builders())
+        chosen.update((info.qualname, info) for info in self._replacers())
         fresh = list(chosen.values())
         for level in range(_CALLER_LEVELS):
             called = {info.name for info in fresh} - TOO_COMMON
@@ -169,6 +171,19 @@ class Screen:
         if classes:
             for info in self._index.all_functions:
                 if info.name != "__init__" and not info.names.isdisjoint(classes):
+                    yield info
+
+    def _replacers(self) -> Iterator[FunctionInfo]:
+        """The methods that set again what the constructor has set, of a class that trains it."""
+        for cls in self._index.classes.values() if self._replaces else ():
+            init = cls.methods.get("__init__")
+            if init is None or "parameters" not in init.names:
+                continue
+            if not any(each.names >= {"step", "backward"} for each in cls.methods.values()):
+                continue
+            stored = {name for name in init.names if name.endswith("=")}
+            for name, info in cls.methods.items():
+                if name != "__init__" and not info.names.isdisjoint(stored):
                     yield info
 
     def _collects_parts(self, cls: ClassInfo) -> bool:

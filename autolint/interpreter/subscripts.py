@@ -69,6 +69,17 @@ def subscript(m: Machine, receiver: Value, node: cst.Subscript) -> Value:
     return m.unknown(receiver)
 
 
+def held(container: Value, key: Value | None) -> Value:
+    """What a list or dict holds under a literal key; unknown for any other."""
+    literal = key.value if isinstance(key, Scalar) and key.known else None
+    if isinstance(container, Mapping) and isinstance(literal, str):
+        return container.items.get(literal, Unknown())
+    items = container.items if isinstance(container, Sequence) else None
+    if items is not None and isinstance(literal, int) and -len(items) <= literal < len(items):
+        return items[literal]
+    return Unknown()
+
+
 def _is_literal(node: cst.Subscript) -> bool:
     """Whether the index is written out: it picks one element, whatever runs around it."""
     index = node.slice[0].slice

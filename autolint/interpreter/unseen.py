@@ -27,7 +27,9 @@ from autolint.interpreter import (
     functions,
     gathering,
     optimizers,
+    replaced,
     scalers,
+    spent,
     training,
     writes,
 )
@@ -64,6 +66,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
             continue
         if isinstance(value, Optimizer):
             m.change(value, "has_stepped", True)
+            replaced.forget(m)
             for holder in value.sets():
                 graph.forget(m.heap, holder)
         elif isinstance(value, GradScaler):
@@ -74,6 +77,7 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
             for optimizer in optimizers_behind(value):
                 weaken(m, [optimizer], depth)
         elif isinstance(value, (Module, Parameters)):
+            spent.perhaps_used(m, value)
             for holder in holders_of(m, value):
                 graph.forget(m.heap, holder)
             if isinstance(value, Module) and value.forward is not None:

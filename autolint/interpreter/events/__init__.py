@@ -45,6 +45,7 @@ from autolint.interpreter.events.modules import (
     PartTooEarly,
     StoredTensor,
 )
+from autolint.interpreter.events.optimized import GeneratorReused, PartReplaced
 from autolint.interpreter.events.training import (
     Age,
     Backward,
@@ -77,6 +78,7 @@ __all__ = [
     "FreedNode",
     "FreshLayerCalled",
     "FunctionalDropout",
+    "GeneratorReused",
     "GivenToNumpy",
     "GradModeUnused",
     "GradRead",
@@ -96,6 +98,7 @@ __all__ = [
     "Moment",
     "OffAliasUsed",
     "OptimizerStep",
+    "PartReplaced",
     "PartTooEarly",
     "PartsHidden",
     "RequiresGradSet",

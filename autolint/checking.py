@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autolint import cache, show_config
+from autolint import cache
 from autolint.atomic import replace
 from autolint.baseline import Baseline, BaselineError
 from autolint.catalogue import RegistryError
 from autolint.config import ConfigError, Configs, Overrides, parse_severity
 from autolint.diagnostic import Outcome, Problem
 from autolint.files import File, PathError, discover
-from autolint.fix import diff
 from autolint.progress import bar
 from autolint.report import Paint, relative, render
 from autolint.report.figures import plural
@@ -115,6 +114,8 @@ class _Check:
 
     def show_config(self, paths: Sequence[str]) -> int:
         """Print the settings that hold for paths instead of checking them."""
+        from autolint import show_config
+
         for line in show_config.lines(paths, self._configs, self._options.overrides):
             print(line)
         return 0
@@ -211,6 +212,8 @@ class _Check:
         return self._finish(outcome)
 
     def _print_diffs(self, outcome: Outcome) -> None:
+        from autolint.fix import diff
+
         for path, (before, after) in sorted(outcome.changed.items()):
             print(diff(before.content, after.content, self._shown(path)), end="")
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 import autolint
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from autolint.registry import Registry
 
 # The rest is imported where it is used: --help and --version need none of it.
@@ -67,6 +68,8 @@ class _CheckByDefault(click.Group):
 
 def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Paths, for a shell; in place of the first one also the commands."""
+    from click.shell_completion import CompletionItem
+
     found = [CompletionItem(incomplete, type="file")]
     group = ctx.parent.command if ctx.parent is not None else None
     if isinstance(group, click.Group) and not ctx.params.get("paths"):
@@ -78,6 +81,8 @@ def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 def _rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The codes and names of rules, for a shell."""
+    from click.shell_completion import CompletionItem
+
     return [
         CompletionItem(key, help=each.summary)
         for each in _registry()

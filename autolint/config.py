@@ -5,7 +5,6 @@ Raises ConfigError for anything that is not understood, with the nearest known w
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -14,11 +13,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from autolint.severity import Severity
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 NEWEST_TORCH = "2.13"
 """The newest torch whose behaviour was probed; the default of ``target-torch``."""
@@ -153,6 +147,11 @@ class Configs:
             return None
         if not required and b"autolint" not in raw:
             return None
+        if sys.version_info >= (3, 11):
+            import tomllib
+        else:
+            import tomli as tomllib
+
         try:
             document = tomllib.loads(raw.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -188,6 +187,8 @@ class Configs:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion to append to an error: the known word that is nearest, if any is near."""
+    import difflib
+
     by_folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(word.casefold(), by_folded, n=1)
     return f", did you mean {by_folded[near[0]]!r}?" if near else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -73,6 +72,8 @@ def write(source: Source) -> None:
 
 def diff(before: str, after: str, path: str) -> str:
     """A unified diff, as patch and git read it."""
+    import difflib
+
     lines: list[str] = []
     for line in difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}"):
         lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")

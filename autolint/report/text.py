@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 
 from autolint.diagnostic import Diagnostic, Outcome
@@ -88,6 +87,10 @@ def _window(each: Diagnostic) -> tuple[str, str, int]:
 
 def _columns(character: str) -> int:
     """Columns of a terminal that a character takes."""
+    if character.isascii():
+        return 1
+    import unicodedata
+
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

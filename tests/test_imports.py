@@ -168,9 +168,9 @@ libcst.metadata.MetadataWrapper.__init__ = refuse
 """
 
 
-def run(*args: str, before: str = "") -> tuple[int, set[str]]:
+def run(*args: str, before: str = "", folder: Path = REPOSITORY) -> tuple[int, set[str]]:
     command = [sys.executable, "-c", before + PROBE, *args]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
     status, loaded = json.loads(done.stdout.splitlines()[-1])
     return status, set(loaded)
 
@@ -182,7 +182,15 @@ NEVER = {"torch", "numpy", "libcst.matchers", "libcst.codemod", "rules"}
 def test_help_loads_next_to_nothing(args: tuple[str, ...]) -> None:
     status, loaded = run(*args)
     assert status == 0
-    assert not loaded & {*NEVER, "libcst", "pathspec", "importlib.metadata", "autolint.api"}
+    assert not loaded & {
+        *NEVER,
+        "libcst",
+        "pathspec",
+        "difflib",
+        "dataclasses",
+        "importlib.metadata",
+        "autolint.api",
+    }
 
 
 def test_a_lint_run_loads_neither_torch_nor_slow_parts_of_libcst() -> None:
@@ -190,3 +198,13 @@ def test_a_lint_run_loads_neither_torch_nor_slow_parts_of_libcst() -> None:
     assert status == 1
     assert "libcst" in loaded
     assert not loaded & NEVER
+
+
+def test_a_run_in_which_nothing_is_new_loads_next_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("import torch\nx = torch.ones(3)\n")
+    for _ in range(2):  # the folder of the cache is new to the second run
+        run("check", folder=tmp_path)
+    status, loaded = run("check", folder=tmp_path)
+    assert status == 0
+    late = {"libcst", "autolint.api", "autolint.engine", "autolint.show_config"}
+    assert not loaded & {*NEVER, *late, "difflib", "importlib.metadata", "tomllib"}

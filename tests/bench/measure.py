@@ -4,9 +4,19 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is run: in which folder (None: this one), and what is done before it, unmeasured."""
+
+    words: Sequence[str]
+    folder: str | None = None
+    before: Callable[[], None] = lambda: None
 
 
 class Run(NamedTuple):
@@ -26,15 +36,16 @@ class Ratio(NamedTuple):
     highest: float
 
 
-def run_once(command: Sequence[str], output: Path) -> Run:
+def run_once(command: Command, output: Path) -> Run:
     """Run ``command``, its standard output in ``output``, its standard error beside it in ``.err``.
 
     Raises OSError where there is no such command. The peak is never below this process's own, which
     the kernel hands on when a child starts: so nothing large is imported or read here.
     """
+    command.before()
     with output.open("wb") as stdout, output.with_suffix(".err").open("wb") as stderr:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
+        process = subprocess.Popen(command.words, cwd=command.folder, stdout=stdout, stderr=stderr)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -45,7 +56,7 @@ def run_once(command: Sequence[str], output: Path) -> Run:
 
 
 def round_robin(
-    commands: Mapping[str, Sequence[str]], rounds: int, outputs: Path
+    commands: Mapping[str, Command], rounds: int, outputs: Path
 ) -> dict[str, list[Run]]:
     """Run every command once per round, so that a busy minute of the machine hits all of them.
 

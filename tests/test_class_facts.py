@@ -338,6 +338,76 @@ def test_functions_of_other_files_move_their_arguments(tmp_path: Path) -> None:
         assert roles(facts) == {role}, call
 
 
+FILL = "def fill(it):\n    for p in it.parameters():\n        p.data.normal_()\n"
+OTHER = "class B(nn.Module):\n    def __init__(self):\n        self.{} = 0\n        "
+
+
+@pytest.mark.parametrize(
+    ("rest", "below", "filled"),
+    [
+        ("", "", False),
+        ("def size(self):\n    return self.w.shape", "", False),
+        ("def set(self, v):\n    self.w.data.copy_(v)", "", True),
+        ("def set(self):\n    self.apply(fill)", "", True),
+        ("def set(self):\n    for p in self.parameters():\n        p.data.zero_()", "", True),
+        ("def set(self, v):\n    self.load_state_dict(v)", "", True),
+        ("", FILL, True),
+        ("", "class B(nn.Module): ...\nnet = B()\n" + FILL.replace("it", "net"), True),
+        ("", "class B(nn.Module): ...\ndef run():\n    B().v.data.normal_()", False),
+        ("", "class B(nn.Module): ...\ndef run():\n    B().w.data.normal_()", False),
+        ("", "def run():\n    net = M(2)\n    net.w.data.normal_()", True),
+        ("", "def run(net):\n    net.load_state_dict(load())", True),
+        ("", OTHER.format("w") + "nn.init.ones_(self.w)", False),
+        ("", OTHER.format("m") + "self.m = M(2)\n        nn.init.ones_(self.m.w)", True),
+        (
+            "",
+            OTHER.format("m") + FILL.splitlines()[1].strip().replace("it", "self") + " p.data = 0",
+            False,
+        ),
+        ("", "class N(M):\n    def reset(self):\n        self.w.data.normal_()", True),
+    ],
+)
+def test_first_values_from_elsewhere(rest: str, below: str, filled: bool) -> None:
+    text = "class M(nn.Module):\n    def forward(self, x):\n        return x + self.w\n"
+    text += textwrap.indent(rest, "    ")
+    assert facts_of(f"import torch.nn as nn\n{text}\n{below}").may_be_filled("w") is filled
+
+
+@pytest.mark.parametrize(("call", "filled"), [("load_state_dict", True), ("to", False)])
+def test_packages_load_the_first_values(call: str, filled: bool) -> None:
+    model = "from torch import nn\nclass M(nn.Module):\n    def forward(self, x):\n"
+    init = f"from .m import M\ndef load(x):\n    model = M()\n    model.{call}(x)\n"
+    files = {"p/__init__.py": init, "p/m.py": model + "        return x + self.w\n"}
+    assert facts_in(Project(files.get), "p/m.py", "M").may_be_filled("w") is filled
+
+
+@pytest.mark.parametrize(
+    ("forward", "filled"),
+    [
+        ("return x + self.w", False),
+        ("nn.init.ones_(self.w)\nreturn x + self.w", True),
+        ("self.w.data.copy_(x)\nreturn x + self.w", True),
+    ],
+)
+def test_forward_may_give_the_first_values(forward: str, filled: bool) -> None:
+    assert module(forward=forward).may_be_filled("w") is filled
+
+
+@pytest.mark.parametrize(
+    ("base", "filled"),
+    [("nn.Module", False), ("nn.Linear", True), ("Missing", True), ("Own", False)],
+)
+def test_bases_may_give_the_first_values(base: str, filled: bool) -> None:
+    text = f"""
+        import torch.nn as nn
+        class Own(nn.Module): ...
+        class M({base}):
+            def forward(self, x):
+                return x + self.w
+        """
+    assert facts_of(text).may_be_filled("w") is filled
+
+
 def test_forward_through_bases_and_super(tmp_path: Path) -> None:
     base = """
         from torch import nn

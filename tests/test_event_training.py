@@ -243,6 +243,36 @@ def test_no_module_with_plain_tensors(quiet: str) -> None:
     assert plain == []
 
 
+@pytest.mark.parametrize(
+    ("value", "unfilled"),
+    [
+        ("torch.empty(n)", True),
+        ("torch.empty(2, n).t()", True),
+        ("torch.empty_like(torch.ones(2))", True),
+        ("torch.ones(2).new_empty(n)", True),
+        ("torch.Tensor(n, 3)", True),
+        ("torch.Tensor(3)", True),
+        ("torch.Tensor(n)", False),
+        ("torch.Tensor([n, 3])", False),
+        ("torch.Tensor()", False),
+        ("torch.empty(0)", False),
+        ("torch.empty(n, device='meta')", False),
+        ("torch.zeros(n)", False),
+        ("torch.empty(n).normal_()", False),
+        ("torch.empty(n) * 2", False),
+        ("nn.init.ones_(torch.empty(n))", False),
+        ("torch.empty(n)\n        other(self.w)", False),
+        ("torch.empty(n)\n        self.w.data.fill_(1)", False),
+        ("torch.empty(n)\n        if n: nn.init.ones_(self.w)", False),
+    ],
+)
+def test_whether_the_memory_of_an_attribute_was_written(value: str, unfilled: bool) -> None:
+    init = f"        super().__init__()\n        self.w = {value}\n"
+    program = f"from m import other\nclass Net(nn.Module):\n    def __init__(self, n):\n{init}"
+    [stored] = run(program).one(ModuleBuilt).tensors
+    assert stored.tensor.storage.unfilled is unfilled
+
+
 # ---------------------------------------------------------------------- what outlives a loop
 
 

@@ -75,7 +75,8 @@ class Storage(Cell):
     `version` counts the writes that autograd sees, `hidden` those through `.data` or numpy, which
     bump no counter that it reads. `parts` are the storages this one may be, after a join (all of
     them, if `together`); `unseen`: it came from where nothing was seen, so
-    any other may be it; `savers` are the latest (node, saved value) that keep a value of it;
+    any other may be it; `raw`: whether nobody had given it values when it was made; `savers` are
+    the latest (node, saved value) that keep a value of it;
     `last_write` and `last_hidden` are the last writes by counter; `pending` is a write through a
     detached alias whose effect nobody used yet.
     """
@@ -86,6 +87,7 @@ class Storage(Cell):
         super().__init__()
         self.together = together
         self.unseen = unseen
+        self.raw = NO
         self.version = (0, 0)
         self.hidden = (0, 0)
         self.parts = parts
@@ -93,6 +95,11 @@ class Storage(Cell):
         self.last_hidden: Write | None = None
         self.pending: Any = None
         self.savers: tuple[Any, ...] = ()
+
+    @property
+    def unfilled(self) -> bool:
+        """Whether it surely holds what happened to be in memory: it was made raw, never written."""
+        return self.raw is YES and self.version == (0, 0) and self.hidden == (0, 0)
 
     def all_parts(self) -> Iterator[Storage]:
         """The storages that this one may be, and those that these may be."""

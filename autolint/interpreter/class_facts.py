@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from weakref import WeakKeyDictionary
 
 from autolint.autograd import layers
+from autolint.interpreter import filling
 from autolint.interpreter.class_records import ClassScan, How, MethodScan, Read, Store
 from autolint.interpreter.class_scan import scan_class
 from autolint.interpreter.index import ClassInfo, FunctionInfo
@@ -226,6 +227,10 @@ class ClassFacts:
         return self.registers_unknown_names or any(
             method.patterns or method.stores_unknown for method in self._all_methods()
         )
+
+    def may_be_filled(self, attribute: str) -> bool:
+        """Whether more than the constructor may give a parameter its first values."""
+        return filling.may_be_filled(self._project, self, self._order[0], attribute)
 
     def moved(self, attribute: str) -> bool:
         """Whether the class itself takes care of the device of the attribute.

@@ -209,17 +209,21 @@ def store(m: Machine, receiver: Instance, name: str, value: Value, site: Site) -
     leaf_loss.stored(m, receiver, value, site)
     registration.stored(m, receiver, name, found, site)
     if isinstance(found, Tensor):
-        known = receiver.stores.get(name)
-        count = 1 if known is None else known.assignments + 1
-        first = site if known is None else known.site
-        scope = m.scope() if known is None else known.scope
-        m.heap.put(
-            receiver.stores,
-            name,
-            StoredTensor(
-                name, found, first, scope, count, receiver.initialised is YES, found.state.placed
-            ),
-        )
+        remember(m, receiver, name, found, site)
+
+
+def remember(m: Machine, module: Module, name: str, tensor: Tensor, site: Site) -> None:
+    """Note where an attribute of a module got its tensor."""
+    known = module.stores.get(name)
+    count = 1 if known is None else known.assignments + 1
+    first = site if known is None else known.site
+    scope = m.scope() if known is None else known.scope
+    ready = module.initialised is YES
+    m.heap.put(
+        module.stores,
+        name,
+        StoredTensor(name, tensor, first, scope, count, ready, tensor.state.placed),
+    )
 
 
 def built(m: Machine, module: Module, site: Site) -> None:

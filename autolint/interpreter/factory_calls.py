@@ -10,6 +10,7 @@ from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    YES,
     Grade,
     Kind,
     Lost,
@@ -31,10 +32,11 @@ def make(m: Machine, facts: FactoryFacts, args: Arguments, node: cst.Call) -> Va
     """A call that makes a new tensor."""
     site = m.site(node)
     first = resolve(args.positional[0]) if args.positional else None
-    if facts.alias is not Alias.FRESH and isinstance(first, (Tensor, Unknown)):
+    sizes = len(args.positional) > 1 and facts.name in _OF_SIZES
+    if facts.alias is not Alias.FRESH and isinstance(first, (Tensor, Unknown)) and not sizes:
         return _wrapped(m, facts, first, args, node)
     kind, dtype = _factory_kind(facts, args)
-    rank = _factory_rank(facts, args)
+    rank = len(args.positional) if sizes and not args.star else _factory_rank(facts, args)
     grad = NO
     asked = args.keywords.get("requires_grad")
     if asked is not None and facts.requires_grad_kwarg:
@@ -49,11 +51,48 @@ def make(m: Machine, facts: FactoryFacts, args: Arguments, node: cst.Call) -> Va
     tensor.state.sized = tensor.state.sized or _has_size(facts, args)
     device = args.keywords.get("device")
     tensor.state.placed = device is not None and not _is_none(device)
+    if _is_raw(facts, args):
+        tensor.storage.raw = YES
     if facts.name == "tensor":
         tensor.state.lost = _lost(first, site)
     if asked is not None and grad is not NO:
         attribute_writes.set_requires_grad(m, tensor, grad, "keyword", site, node)
     return tensor
+
+
+_OF_SIZES = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor"})
+"""Constructors that take sizes one by one, or else one thing that is data."""
+_RAW = frozenset(
+    {"empty", "empty_like", "empty_strided", "empty_permuted", ".new_empty", ".new_empty_strided"}
+)
+
+
+def _is_raw(facts: FactoryFacts, args: Arguments) -> bool:
+    """Whether a factory hands out memory as it is."""
+    given = [resolve(value) for value in args.positional]
+    if facts.name in _OF_SIZES:
+        # What is not known may be a list or an array of values.
+        if not given or (len(given) == 1 and not _is_number(given[0])):
+            return False
+    elif facts.name not in _RAW:
+        return False
+    lengths = [each for value in given for each in _items(value)]
+    if any(isinstance(each, Scalar) and each.known and each.value == 0 for each in lengths):
+        return False  # A placeholder without elements.
+    device = args.keywords.get("device")
+    known = resolve(device) if device is not None else None
+    # On the meta device there is no memory; values come when it is put elsewhere.
+    return not (isinstance(known, Scalar) and known.known and str(known.value) == "meta")
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Scalar) and value.kind is Kind.INT
+
+
+def _items(value: Value) -> list[Value]:
+    if isinstance(value, Sequence):
+        return [resolve(item) for item in value.items or ()]
+    return [value]
 
 
 def _lost(data: Value | None, site: Site) -> Lost | None:

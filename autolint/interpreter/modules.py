@@ -295,8 +295,11 @@ def _register(m: Machine, module: Module, name: str, args: Arguments, site: Site
     if isinstance(key, Scalar) and key.known and isinstance(key.value, str):
         replaced.stored(m, module, key.value, value, site)
         m.heap.put(module.attributes, key.value, value)
+        found = resolve(value)
         if name == "register_buffer":
             m.heap.put(module.registered, key.value, site)
+        elif isinstance(found, Tensor):
+            classes.remember(m, module, key.value, found, site)
         return NONE
     found = resolve(value)
     if isinstance(found, (Module, Tensor)) and name != "register_buffer":

@@ -11,6 +11,7 @@ from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, P
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
+    NO,
     NONE,
     Grade,
     Mapping,
@@ -100,6 +101,8 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
             gathering.taken(m, value)
             m.change(value, "open", True)
         elif isinstance(value, Tensor):
+            if value.storage.raw is not NO:
+                m.change(value.storage, "raw", NO)  # it may have been filled there
             holders = value.state.members or (value.state,)
             for holder in holders:
                 graph.forget(m.heap, holder)

@@ -18,9 +18,9 @@ Good:
 Not reported: a parameter that the class names outside of forward, so that a method may fill it; a
 class that goes over all its parameters (`parameters()`, `apply`, `load_state_dict`), or that
 derives from anything but `nn.Module`, whose hooks may do it; a file in which a function
-initialises, or loads, what may be this model, and a package whose `__init__.py` loads weights;
-parameters that require no gradient, and those on the meta device, which are filled from a
-checkpoint; what forward does not compute with; `torch.Tensor(x)` where `x` may be a list of values.
+initialises, or loads, what may be this model; a class of a package that initialises nothing, which
+another file may fill from a checkpoint; parameters that require no gradient, and those on the meta
+device; what forward does not compute with; `torch.Tensor(x)` where `x` may be a list of values.
 
 Fix: `kaiming_uniform_` as `nn.Linear` uses it for two and more dimensions, zeros for a bias
 (offered: another initialisation may suit the model better).

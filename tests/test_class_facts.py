@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from pathlib import Path
 
@@ -373,12 +374,26 @@ def test_first_values_from_elsewhere(rest: str, below: str, filled: bool) -> Non
     assert facts_of(f"import torch.nn as nn\n{text}\n{below}").may_be_filled("w") is filled
 
 
-@pytest.mark.parametrize(("call", "filled"), [("load_state_dict", True), ("to", False)])
-def test_packages_load_the_first_values(call: str, filled: bool) -> None:
-    model = "from torch import nn\nclass M(nn.Module):\n    def forward(self, x):\n"
-    init = f"from .m import M\ndef load(x):\n    model = M()\n    model.{call}(x)\n"
-    files = {"p/__init__.py": init, "p/m.py": model + "        return x + self.w\n"}
-    assert facts_in(Project(files.get), "p/m.py", "M").may_be_filled("w") is filled
+@pytest.mark.parametrize(
+    ("path", "init", "filled"),
+    [
+        ("p/m.py", "pass", True),
+        ("p/m.py", "nn.init.ones_(self.v)", False),
+        ("scripts/m.py", "pass", False),
+    ],
+)
+def test_packages_load_models_that_initialise_nothing(path: str, init: str, filled: bool) -> None:
+    text = f"""
+        from torch import nn
+        class M(nn.Module):
+            def __init__(self):
+                {init}
+            def forward(self, x):
+                return x + self.w
+        """
+    files = {os.path.abspath(path): textwrap.dedent(text), os.path.abspath("p/__init__.py"): ""}
+    project = Project(lambda path: files.get(os.path.abspath(path)))
+    assert facts_in(project, path, "M").may_be_filled("w") is filled
 
 
 @pytest.mark.parametrize(

@@ -30,15 +30,18 @@ _EVERYTHING = frozenset(
 _COMPUTED = frozenset({"apply", "setattr", "getattr", "__dict__", "vars"})
 """Names by which a class reaches what it does not name."""
 _LOADING = frozenset({"load_state_dict", "from_pretrained", "load_checkpoint", "load_weights"})
-_FILLING = (
-    frozenset({"normal_", "uniform_", "zeros_", "ones_", "zero_", "fill_", "copy_", "constant_"})
-    | {"eye_", "dirac_", "orthogonal_", "sparse_", "trunc_normal_", "xavier_uniform_", "set_"}
-    | {"xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "random_", "exponential_"}
-    | {"log_normal_", "cauchy_", "bernoulli_", "geometric_", "data=", "[]="}
-    | {"normal", "uniform", "constant", "orthogonal", "xavier_uniform", "xavier_normal"}
-    | {"kaiming_uniform", "kaiming_normal"}
+_INITIALISING = (
+    frozenset({"normal_", "uniform_", "zeros_", "ones_", "constant_", "eye_", "dirac_", "sparse_"})
+    | {"orthogonal_", "trunc_normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_"}
+    | {"kaiming_normal_", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal"}
 )
-"""Names of what gives a tensor its values; the last are of old releases."""
+"""Names of what is there to initialise; the last are of old releases."""
+_FILLING = (
+    _INITIALISING
+    | {"zero_", "fill_", "copy_", "set_", "random_", "exponential_", "log_normal_", "cauchy_"}
+    | {"bernoulli_", "geometric_", "data=", "[]=", "normal", "uniform", "constant", "orthogonal"}
+)
+"""Names of what gives a tensor its values."""
 
 
 def may_be_filled(project: Project, facts: ClassFacts, cls: ClassInfo, attribute: str) -> bool:
@@ -57,14 +60,20 @@ def may_be_filled(project: Project, facts: ClassFacts, cls: ClassInfo, attribute
         if _fills((read.callee or "").rpartition(".")[2]):
             return True
     file = project.file(cls.path)
-    return file is None or any(_others(project, file, own, attribute)) or _loads(project, cls)
+    return file is None or any(_others(project, file, own, attribute)) or _loaded(project, own)
 
 
-def _loads(project: Project, cls: ClassInfo) -> bool:
-    """Whether the package of the class hands out models with weights from a checkpoint."""
-    package = project.file(os.path.join(os.path.dirname(cls.path), "__init__.py"))
-    return package is not None and any(
-        not code.names.isdisjoint(_LOADING) for _, code in _bodies(package)
+def _loaded(project: Project, own: list[ClassInfo]) -> bool:
+    """Whether the values may come from a checkpoint that another file of the package loads.
+
+    Models of packages are mostly made for their weights; one that initialises some of its
+    parameters itself is there to be trained.
+    """
+    package = project.file(os.path.join(os.path.dirname(own[0].path), "__init__.py"))
+    return package is not None and not any(
+        not _INITIALISING.isdisjoint(method.names)
+        for base in own
+        for method in base.methods.values()
     )
 
 

@@ -43,6 +43,7 @@ from autolint.interpreter.events import (
     SavedBy,
     SavedWritten,
     SchedulerTooEarly,
+    SnapshotUsed,
     SourceUsed,
     SteppedInEval,
     YieldedInMode,
@@ -96,6 +97,7 @@ def test_every_event_is_tested_here() -> None:
         RequiresGradSet,
         Revealed,
         SavedWritten,
+        SnapshotUsed,
         SourceUsed,
         YieldedInMode,
     }
@@ -135,7 +137,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "u.data.t_()\n"
         "net = nn.Linear(2, 2)\nnet.train()\n"
         "fit = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "kept = net.state_dict()\n"
         "for i in range(9):\n    net.eval()\n    fit.step()\n"
+        "net.load_state_dict(kept)\n"
         "late = torch.optim.SGD([u], lr=0.1)\n"
         "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
         "for i in range(9):\n    scheduler.step()\n    late.step()\n"

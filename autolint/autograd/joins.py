@@ -12,7 +12,7 @@ from typing import Any
 from autolint.autograd import graph
 from autolint.autograd.graph import Node
 from autolint.autograd.heap import MISSING, Changes
-from autolint.autograd.objects import Optimizer
+from autolint.autograd.objects import Optimizer, StateDict
 from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
@@ -114,6 +114,8 @@ class Joiner:
             same = left.known and right.known and left.value == right.value
             same = same and type(left.value) is type(right.value)
             return left if same else Scalar(kind=Kind.join(left.kind, right.kind))
+        if isinstance(left, StateDict) or isinstance(right, StateDict):
+            return _state_dicts(left, right)
         if isinstance(left, Sequence) and isinstance(right, Sequence):
             return self._sequences(left, right)
         if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -236,6 +238,15 @@ def _tensors(left: Tensor, right: Tensor) -> Tensor:
         left.off if left.off is right.off else None,
         Tri.join(left.tensor, right.tensor),
     )
+
+
+def _state_dicts(left: Value, right: Value) -> Value:
+    """One of two dicts of parameters; of something else there is nothing to tell."""
+    if not isinstance(left, StateDict) or not isinstance(right, StateDict):
+        return left if isinstance(left, StateDict) else right
+    others = tuple(dict.fromkeys((*left.alternatives(), *right.alternatives())))
+    holders = tuple(dict.fromkeys((*left.holders, *right.holders)))
+    return StateDict(holders, (left, right), left.origin, left.loops, left.moved, others)
 
 
 def _states(left: Tensor, right: Tensor) -> TensorState:

@@ -16,6 +16,7 @@ from autolint.autograd.values import (
     Grade,
     Origin,
     Tri,
+    Unknown,
     Value,
     Word,
 )
@@ -104,6 +105,42 @@ class Parameters(Value, Cell):
         self.name = ""
         self.spent = NO
         self.spent_at: Origin = None
+
+
+class StateDict(Unknown):
+    """What `state_dict()` of a module gives: its values share memory with the parameters.
+
+    `holders` are the parameter sets, `loops` the loops that ran when it was made, `since` the clock
+    then; `moved` is what may have copied it on the way (`cpu`, on another device), `edited` whether
+    values were replaced since. After a join `others` are the dicts that it may be.
+    """
+
+    def __init__(
+        self,
+        holders: tuple[GradHolder, ...],
+        inputs: tuple[Value, ...],
+        origin: Origin,
+        loops: tuple[Any, ...],
+        moved: str = "",
+        others: tuple[StateDict, ...] = (),
+    ) -> None:
+        super().__init__("", inputs, origin)
+        self.holders = holders
+        self.loops = loops
+        self.since = self.birth
+        self.moved = moved
+        self.edited = NO
+        self.others = others
+
+    def again(self, moved: str) -> StateDict:
+        """Another dict, or a part of this one, with the same memory."""
+        other = StateDict(self.holders, self.inputs, self.origin, self.loops, moved or self.moved)
+        other.since = self.since
+        return other
+
+    def alternatives(self) -> tuple[StateDict, ...]:
+        """The dicts that it may be."""
+        return self.others or (self,)
 
 
 class Optimizer(Value, Cell):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd.objects import CHILDREN, Instance, Module, Parameters
+from autolint.autograd.objects import CHILDREN, Instance, Module, Parameters, StateDict
 from autolint.autograd.ops import operator
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -27,6 +27,7 @@ from autolint.interpreter import (
     names,
     operators,
     replaced,
+    snapshots,
     spent,
     subscripts,
     type_hints,
@@ -188,6 +189,8 @@ def put_item(
         writes.write(m, receiver, None, [(1, value)], site, target.value, "[...] =")
     elif writes.memory_of(receiver) is not None:
         writes.write_alias(m, receiver, site, target.value, "[...] =")
+    elif isinstance(receiver, StateDict):
+        snapshots.edit(m, receiver)
     elif isinstance(receiver, Mapping):
         if literal and isinstance(key, Scalar):
             gathering.put(m, receiver, value, source, receiver.items.get(key.value))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import ops
-from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.objects import (
+    GradScaler,
+    Instance,
+    Module,
+    Optimizer,
+    Parameters,
+    Scheduler,
+    StateDict,
+)
 from autolint.autograd.tensor import Array, GradHolder, Tensor
 from autolint.autograd.values import (
     MAYBE,
@@ -29,6 +37,7 @@ from autolint.interpreter import (
     gradient_reads,
     modules,
     names,
+    snapshots,
     subscripts,
     tensors,
 )
@@ -51,6 +60,8 @@ def get(m: Machine, receiver: Value, name: str, node: cst.CSTNode) -> Value:
         return tensor_attribute(m, receiver, name, node)
     if isinstance(receiver, Qualified):
         return Qualified(f"{receiver.name}.{name}")
+    if isinstance(receiver, StateDict) and name == "data":
+        return snapshots.again(m, receiver)
     if isinstance(receiver, Unknown):
         value = subscripts.child(m, receiver, "." + name)
         if isinstance(value, Unknown):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from autolint.autograd.objects import Instance, Module, Parameters
+from autolint.autograd.objects import Instance, Module, Parameters, StateDict
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import NONE, Kind, Mapping, Scalar, Sequence, Unknown, Value, resolve
 from autolint.interpreter import (
@@ -16,6 +16,7 @@ from autolint.interpreter import (
     calls,
     classes,
     operators,
+    snapshots,
     spent,
     unseen,
 )
@@ -103,6 +104,8 @@ def run_dict(m: Machine, args: Arguments, node: cst.Call) -> Value:
     result = Mapping({}, args.star)
     if args.positional:
         first = resolve(args.positional[0])
+        if isinstance(first, StateDict) and not args.keywords:
+            return snapshots.again(m, first)
         if isinstance(first, Mapping):
             result.items, result.open = dict(first.items), result.open or first.open
             result.rest = first.rest

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import libcst as cst
 
-from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, Scheduler
+from autolint.autograd.objects import (
+    GradScaler,
+    Instance,
+    Module,
+    Optimizer,
+    Parameters,
+    Scheduler,
+    StateDict,
+)
 from autolint.autograd.tensor import Array, Tensor
 from autolint.autograd.values import (
     NONE,
@@ -34,6 +42,7 @@ from autolint.interpreter import (
     outside,
     scalers,
     schedulers,
+    snapshots,
     unseen,
 )
 from autolint.interpreter.machine import Frame, Machine
@@ -141,6 +150,8 @@ def call_method(m: Machine, receiver: Value, name: str, args: Arguments, node: c
         return leaf_loss.moved(m, receiver, name, args, placed, result, node)
     if isinstance(receiver, Instance):
         return _instance_method(m, receiver, name, args, node)
+    if isinstance(receiver, StateDict):
+        return snapshots.method(m, receiver, name, args, node)
     if isinstance(receiver, Unknown):
         return unseen.unknown_method(m, receiver, name, args, node)
     if isinstance(receiver, Optimizer):

@@ -19,6 +19,7 @@ from autolint.interpreter import (
     gradient_reads,
     loops,
     names,
+    snapshots,
 )
 from autolint.interpreter.machine import Frame, Machine
 
@@ -70,6 +71,7 @@ def _return(m: Machine, node: cst.Return) -> bool:
         value = expressions.evaluate(m, node.value)
         value = assignment.renamed(m, node.value, value, m.site(node))
         gradient_reads.used(m, value, "return", node)
+        snapshots.used(m, value, "return", node.value)
     leave(m.frame, m, value)
     return False
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from autolint.autograd.describe import describe
-from autolint.autograd.objects import Module, Optimizer, Parameters
+from autolint.autograd.objects import Module, Optimizer, Parameters, StateDict
 from autolint.autograd.tensor import Storage, Tensor, TensorState
 from autolint.autograd.values import NONE, YES, Grade, Mapping, Sequence, Unknown, Value, resolve
-from autolint.interpreter import assignment, builtin_calls, containers, modules
+from autolint.interpreter import assignment, builtin_calls, containers, modules, snapshots
 from autolint.interpreter.events import Revealed
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, Manager, Partial
@@ -66,6 +66,12 @@ def _deepcopy(m: Machine, args: Arguments, node: cst.Call) -> Value:
     return Unknown(inputs=())
 
 
+def _copy(m: Machine, args: Arguments, node: cst.Call) -> Value:
+    """A copy of the outermost object only."""
+    found = resolve(args.positional[0]) if args.positional else Unknown()
+    return snapshots.again(m, found) if isinstance(found, StateDict) else _deepcopy(m, args, node)
+
+
 def _deque(m: Machine, args: Arguments, node: cst.Call) -> Value:
     """`deque(items, maxlen)`: a list that may drop its oldest items."""
     items = builtin_calls.run_list(m, Arguments(args.positional[:1]), node)
@@ -89,7 +95,7 @@ def handlers() -> dict[str, Handler]:
         "itertools.chain": _chain,
         "functools.partial": _partial,
         "copy.deepcopy": _deepcopy,
-        "copy.copy": _deepcopy,
+        "copy.copy": _copy,
         "contextlib.nullcontext": lambda m, a, n: Manager(
             value=a.positional[0] if a.positional else None
         ),

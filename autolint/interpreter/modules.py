@@ -35,6 +35,7 @@ from autolint.interpreter import (
     names,
     optimizers,
     replaced,
+    snapshots,
     training_mode,
     unseen,
     writes,
@@ -217,7 +218,7 @@ _TENDING = frozenset({"load_state_dict", "apply", "train", "eval", "requires_gra
 
 _QUIET = frozenset(
     {
-        "state_dict", "extra_repr", "register_forward_hook", "register_forward_pre_hook",
+        "extra_repr", "register_forward_hook", "register_forward_pre_hook",
         "register_full_backward_hook", "register_backward_hook", "named_modules", "get_submodule",
         "named_buffers", "buffers", "_get_name",
     }
@@ -257,8 +258,12 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name in ("children", "modules", "named_children"):
         return _children(m, module, name)
     if name == "load_state_dict":
+        if args.positional:
+            snapshots.used(m, args.positional[0], "load", node.args[0].value, module)
         _load(m, module, args, node)
         return Unknown()
+    if name == "state_dict":
+        return snapshots.made(m, module, site)
     if CHILDREN in module.attributes:
         return containers.method(m, resolve(module.attributes[CHILDREN]), name, args, node)
     if name in _QUIET:

@@ -28,6 +28,7 @@ from autolint.interpreter import (
     leaf_loss,
     replaced,
     schedulers,
+    snapshots,
     spent,
     training_mode,
     writes,
@@ -149,6 +150,7 @@ def step(
     schedulers.stepped(m, optimizer, site, text)
     training_mode.stepped(m, optimizer, site)
     replaced.stepped(m, optimizer, site, text)
+    snapshots.stepped(m, optimizer, site)
     event: OptimizerStep | None = None
     if m.listens(OptimizerStep) or m.listens(Backward):
         event = m.emit(

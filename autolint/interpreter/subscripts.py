@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import ops
-from autolint.autograd.objects import Module, Parameters
+from autolint.autograd.objects import Module, Parameters, StateDict
 from autolint.autograd.op_facts import Alias
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -18,7 +18,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import expressions, names, tensors
+from autolint.interpreter import expressions, names, snapshots, tensors
 from autolint.interpreter.machine import Machine
 
 
@@ -62,6 +62,8 @@ def subscript(m: Machine, receiver: Value, node: cst.Subscript) -> Value:
                 return _one(m, list(inner.items.values()))
             return names.element(m, inner, literal if isinstance(literal, int) else None)
         return m.unknown(receiver)
+    if isinstance(receiver, StateDict):
+        return snapshots.again(m, receiver)
     if isinstance(receiver, Unknown):
         if isinstance(key, Scalar) and key.known:
             return child(m, receiver, f"[{literal!r}]")

@@ -10,6 +10,7 @@ from autolint.autograd.tensor import Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    NONE,
     YES,
     Grade,
     Kind,
@@ -20,7 +21,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import attribute_writes, calls, clipping, modules, training
+from autolint.interpreter import attribute_writes, calls, clipping, modules, snapshots, training
 from autolint.interpreter.events import RequiresGradSet
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
@@ -115,6 +116,13 @@ def _from_numpy(m: Machine, args: Arguments, node: cst.Call) -> Value:
     return made
 
 
+def _save(m: Machine, args: Arguments, node: cst.Call) -> Value:
+    """`torch.save(value, file)`."""
+    if args.positional:
+        snapshots.used(m, args.positional[0], "save", node.args[0].value)
+    return NONE
+
+
 HANDLERS: dict[str, Handler] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.UninitializedParameter": _parameter,
@@ -134,5 +142,6 @@ HANDLERS: dict[str, Handler] = {
     "torch.device": lambda m, a, n: _device(m, n),
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "torch.from_numpy": lambda m, a, n: _from_numpy(m, a, n),
+    "torch.save": _save,
     "torch.numel": lambda m, a, n: Scalar(kind=Kind.INT),
 }

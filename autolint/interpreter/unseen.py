@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from autolint.autograd import graph
-from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters
+from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer, Parameters, StateDict
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
     MAYBE,
@@ -30,6 +30,7 @@ from autolint.interpreter import (
     optimizers,
     replaced,
     scalers,
+    snapshots,
     spent,
     training,
     writes,
@@ -74,6 +75,8 @@ def weaken(m: Machine, values: list[Value], depth: int = 2) -> None:
             scalers.forget(m)
         elif isinstance(value, (BoundMethod, MethodOf)):
             weaken(m, [value.receiver], depth)
+        elif isinstance(value, StateDict):
+            snapshots.edit(m, value)
         elif isinstance(value, Unknown):
             for optimizer in optimizers_behind(value):
                 weaken(m, [optimizer], depth)

@@ -46,6 +46,7 @@ from autolint.interpreter.events.modules import (
     StoredTensor,
 )
 from autolint.interpreter.events.optimized import GeneratorReused, PartReplaced
+from autolint.interpreter.events.snapshots import SnapshotUsed
 from autolint.interpreter.events.training import (
     Age,
     Backward,
@@ -108,6 +109,7 @@ __all__ = [
     "SchedulerTooEarly",
     "Scope",
     "SetState",
+    "SnapshotUsed",
     "SourceUsed",
     "StaleSaved",
     "SteppedInEval",

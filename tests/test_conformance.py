@@ -125,6 +125,77 @@ def test_torch_side_ends_at_the_line_that_raises() -> None:
     }
 
 
+FORESEEN = {
+    "indices are saved": """
+w = torch.ones(3, requires_grad=True)
+top, indices = w.max(0)
+for _ in range(2):
+    top.backward()
+""",
+    "the mask of dropout is kept": """
+w = torch.ones(3, requires_grad=True)
+x = nn.Dropout(0.5)(w)
+x.sum().backward()
+x.sum().backward()
+""",
+    "a write of one element is wrapped": """
+w = torch.ones(3, requires_grad=True)
+x = -w
+x[0] = 1
+x.sum().backward()
+x.sum().backward()
+""",
+}
+
+
+@pytest.mark.parametrize("text", FORESEEN.values(), ids=FORESEEN)
+def test_a_second_backward_is_foreseen(text: str) -> None:
+    source = PROLOGUE + text.lstrip()
+    claimed, seen = ask_model(source), run_torch(source)
+    assert seen.raised is not None
+    assert "second time" in seen.raised.error
+    assert claimed.decisions[seen.raised.place] == (Decision("backward", True),)
+
+
+ALLOWED_OR_NOT = {
+    "one of several views, perhaps": """
+w = torch.ones(3, requires_grad=True)
+x, *rest = w.chunk(2)
+if json.loads("false"):
+    x = x.cumsum(0)
+torch.relu_(x)
+""",
+    "a view of a leaf, perhaps": """
+w = torch.ones(3, requires_grad=True).view(-1)
+if json.loads("false"):
+    w, *rest = w.unbind(0)
+torch.relu_(w)
+""",
+    "memory of inference tensors": """
+with torch.inference_mode():
+    x = torch.ones(3)
+for _ in range(2):
+    if json.loads("true"):
+        y = x.data
+y *= y
+""",
+    "a part of a gradient": """
+w = torch.ones(3, requires_grad=True)
+(g,) = torch.autograd.grad(w.sum(), [w], retain_graph=True)
+g[:1] += w
+""",
+}
+
+
+@pytest.mark.parametrize("text", ALLOWED_OR_NOT.values(), ids=ALLOWED_OR_NOT)
+def test_the_model_is_not_sure_of_a_write(text: str) -> None:
+    source = PROLOGUE + text.lstrip()
+    claimed, seen = ask_model(source), run_torch(source)
+    last = source.count("\n")
+    assert claimed.decisions[last, ()] == (Decision("in-place write", None),)
+    assert not contradictions(claimed, seen)
+
+
 def test_both_sides_count_iterations() -> None:
     source = program_of(
         "w = torch.ones(2, requires_grad=True)",

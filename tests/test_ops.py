@@ -37,6 +37,15 @@ def test_results_that_are_saved() -> None:
     assert known(ops.method("max")).variant("dim").saves_result == {1: YES}
 
 
+def test_what_an_op_keeps_to_itself() -> None:
+    dropout = known(ops.function("torch.nn.functional.dropout"))
+    assert dropout.keeps is MAYBE
+    assert dropout.variant("train").keeps is YES
+    assert dropout.variant("eval").keeps is NO
+    assert known(ops.method("sum")).keeps is NO
+    assert known(ops.method("sigmoid")).keeps is NO  # its result is seen to be saved
+
+
 def test_an_in_place_form_keeps_nothing_of_what_it_wrote() -> None:
     written = known(ops.method("mul_"))
     assert written.inplace

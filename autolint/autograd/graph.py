@@ -100,7 +100,15 @@ def recorded(tensor: Tensor) -> Tri:
     """
     state = tensor.state
     sure = state.requires_grad & tensor.tensor
-    return sure & MAYBE if state.inference is YES else sure
+    return sure if sure is NO or state.inference is NO or _seen_nowhere(tensor) else sure & MAYBE
+
+
+def _seen_nowhere(tensor: Tensor) -> bool:
+    """Whether nothing speaks for an inference tensor but that it was not seen being made."""
+    storage = tensor.storage
+    return tensor.state.inference is MAYBE and (
+        storage.unseen or any(part.unseen for part in storage.all_parts())
+    )
 
 
 def edge(tensor: Tensor) -> Iterable[tuple[Node | GradHolder, Tri]]:
@@ -158,9 +166,17 @@ def forget(heap: Heap, holder: GradHolder) -> None:
     heap.put(vars(holder), "absent", MAYBE)
 
 
-def step(heap: Heap, holder: GradHolder) -> None:
+def step(heap: Heap, holder: GradHolder, sure: bool = True) -> None:
     """An optimizer uses the gradients of a set."""
-    heap.put(vars(holder), "words", frozenset(_AFTER_STEP[word] for word in holder.words))
+    words = frozenset(_AFTER_STEP[word] for word in holder.words)
+    heap.put(vars(holder), "words", words if sure else words | holder.words)
+
+
+def clear_perhaps(heap: Heap, holder: GradHolder, to_none: Tri = YES) -> None:
+    """The gradients of a set, or of another one, are set to None (`to_none`) or zero."""
+    heap.put(vars(holder), "words", holder.words | {Word.NONE})
+    if to_none is not NO and holder.absent is not YES:
+        heap.put(vars(holder), "absent", MAYBE)
 
 
 def clear(heap: Heap, holder: GradHolder, origin: Origin, to_none: Tri = YES) -> None:

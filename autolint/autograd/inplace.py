@@ -6,10 +6,11 @@ and version counters when memory is written or a flag is set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from autolint.autograd import graph
 from autolint.autograd.graph import Node, Saved
+from autolint.autograd.identity import alternatives, doubles, history_base, sharing_history
 from autolint.autograd.objects import Module
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.recording import Operand, Recorder
@@ -43,11 +44,15 @@ class Autograd(Recorder):
         unseen: bool = False,
         sure: Tri = YES,
         event: object = None,
+        part: Tri = NO,
     ) -> None:
-        """An in-place operation on `target`; `operands` are the others (position 1 and up)."""
+        """An in-place operation on `target`; `operands` are the others (position 1 and up).
+
+        `part`: only a part of it is written, as through a view.
+        """
         node: Node | None = None
         if not self.mode.off and target.through is not Through.NUMPY:
-            node = self._rebase(target, facts, operands, origin, unseen, sure)
+            node = self._rebase(target, facts, operands, origin, unseen, sure, part)
         graph.write(self.heap, target, target.through, origin, sure, event)
         if node is not None and facts is not None:
             self._save_result(facts, [(0, target), *operands], node, target, 0)
@@ -58,7 +63,7 @@ class Autograd(Recorder):
             return
         for other, same in (
             (tensor, tensor.tensor),
-            *((other, MAYBE) for other in tensor.state.perhaps),
+            *((other, MAYBE) for other in doubles(tensor.state)),
         ):
             state = other.state
             for name, fact in (("requires_grad", NO), ("leaf", YES)):
@@ -76,12 +81,10 @@ class Autograd(Recorder):
         Its gradient keeps the shape it had: a rank that changes is not known any more.
         """
         new = given.state
-        perhaps_this = (view for view in tensor.state.views if tensor in view.state.perhaps)
-        for other in (tensor, *tensor.state.perhaps, *perhaps_this):
+        for other in (tensor, *doubles(tensor.state)):
             state = other.state
             sure = other is tensor
-            kind = state.kind if new.kind is Kind.UNKNOWN else new.kind
-            kind = kind if sure else Kind.join(state.kind, kind)
+            kind = new.kind if sure else Kind.join(state.kind, new.kind)
             inference = new.inference if sure else Tri.join(state.inference, new.inference)
             rank = new.rank if state.rank == new.rank else None
             for name, fact in (("kind", kind), ("rank", rank), ("inference", inference)):
@@ -106,6 +109,7 @@ class Autograd(Recorder):
         origin: Origin,
         unseen: bool,
         sure: Tri,
+        part: Tri,
     ) -> Node | None:
         """Give the written tensor (and the tensors it is a view of) the operation's node."""
         grad = NO
@@ -120,7 +124,7 @@ class Autograd(Recorder):
             grad = MAYBE
         everything = [(0, target), *operands]
         node: Node | None = None
-        chain = tuple(_sharing_history(target))
+        chain = tuple(sharing_history(target))
         for tensor in chain:
             state = tensor.state
             before = state.requires_grad
@@ -136,10 +140,10 @@ class Autograd(Recorder):
                     else self.node(facts.written(), everything, origin)
                 )
                 node.origin, node.stamp = origin, self.stamp
-                if len(chain) > 1 or target.state.perhaps:
-                    # Torch wraps the node of a write through a view, and frees what it wraps.
-                    sure = YES if len(chain) > 1 else MAYBE
-                    node.saved += (Saved(None, Storage(), sure),)
+                # Torch wraps the node of a write through a view, and frees what it wraps.
+                wrapped = YES if len(chain) > 1 else part | (MAYBE if state.perhaps else NO)
+                if wrapped is not NO:
+                    node.saved += (Saved(None, Storage(), wrapped),)
             facts_of = vars(state)
             self.heap.put(facts_of, "requires_grad", after)
             if before is YES and state.leaf is YES:
@@ -157,17 +161,34 @@ class Autograd(Recorder):
                 self.heap.put(facts_of, "node", node)
             self.heap.put(facts_of, "leaf", NO if after is YES else MAYBE)
         if node is not None:
-            self._follow(chain[-1], {id(tensor.state) for tensor in chain}, origin)
-            for source in (other for tensor in chain for other in tensor.state.perhaps):
-                self._take_history(source, target, False, origin)
+            written = {id(tensor.state) for tensor in chain}
+            seen: set[int] = set()
+            self._follow(chain[-1], written, seen, origin)
+            for other in (other for tensor in chain for other in alternatives(tensor.state)):
+                state = other.state
+                if state.requires_grad is YES and state.leaf is YES:
+                    continue  # A write to it would have been refused.
+                if id(state) not in written:
+                    written.add(id(state))
+                    self._take_history(other, target, False, origin)
+                self._follow(other, written, seen, origin, sure=False)
         return node
 
-    def _follow(self, base: Tensor, written: set[int], origin: Origin) -> None:
-        """The views of written memory take their history from their base, as torch does lazily."""
+    def _follow(
+        self, base: Tensor, written: set[int], seen: set[int], origin: Origin, sure: bool = True
+    ) -> None:
+        """The views of written memory take their history from their base, as torch does lazily.
+
+        `written` are the tensors that have theirs; `sure`: the memory is surely what was written.
+        """
         for view in base.state.views:
+            if id(view.state) in seen:
+                continue
+            seen.add(id(view.state))
+            same = sure and view.storage is base.storage and not view.state.perhaps
             if id(view.state) not in written:
-                self._take_history(view, base, view.storage is base.storage, origin)
-            self._follow(view, written, origin)
+                self._take_history(view, base, same, origin)
+            self._follow(view, written, seen, origin, same)
 
     def _take_history(self, tensor: Tensor, source: Tensor, sure: bool, origin: Origin) -> None:
         """A tensor's history becomes that of the tensor it is (perhaps) a view of."""
@@ -192,45 +213,83 @@ class Autograd(Recorder):
         copied = state.cut and source is not None and source.state.leaf is YES  # of no operation
         if value is YES and state.requires_grad is NO and state.lost is not None and not copied:
             self.heap.put(vars(state), "marked", origin)
-        if tensor.source is not None and not state.cut and not tensor.storage.unseen:
-            value = value | tensor.source.state.requires_grad  # a view also has its base's flag
+        value = value | _held(tensor)
         self.set_trainable(state.members, value)
-        self.heap.put(
-            vars(state),
-            "requires_grad",
-            value
-            if state.leaf is YES
-            else value | state.requires_grad
-            if value is not NO
-            else state.requires_grad & MAYBE,
-        )
+        self._put_flag(state, value)
         if value is not NO and state.leaf is YES and Word.NONE in state.words:
             self.heap.put(vars(state), "words", NO_GRAD_YET)
-        for other in state.perhaps:
+        if isinstance(state.owner, Module):
+            own = state.owner.trainable  # of all its parameters, of which this is one
+            self.heap.put(vars(state.owner), "trainable", Tri.join(own, value))
+        self._spread_flag(state, value)
+
+    def _put_flag(self, state: TensorState, value: Tri) -> None:
+        if state.leaf is not YES:
+            own = state.requires_grad
+            unsure = MAYBE if state.leaf is MAYBE else own | MAYBE
+            value = YES if value is YES else own & MAYBE if value is NO else unsure
+        self.heap.put(vars(state), "requires_grad", value)
+
+    def _spread_flag(self, state: TensorState, value: Tri) -> None:
+        """Let what may be the same tensor have its new flag, and views that ask their base."""
+        others = doubles(state)
+        for other in others:
             own = other.state.requires_grad
             self.heap.put(vars(other.state), "requires_grad", Tri.join(own, value))
+            if value is not NO and other.state.perhaps:
+                self._lead_on(other)
+        seen = {id(state), *(id(other.state) for other in others)}
+        self._flag_views(state, value, seen)
+        for other in others:
+            self._flag_views(other.state, MAYBE, seen)
+
+    def _flag_views(self, state: TensorState, value: Tri, seen: set[int]) -> None:
         for view in state.views:
-            # A view without history of its own has no flag either: torch asks its base.
-            own = view.state.requires_grad
+            if id(view.state) in seen:
+                continue
+            seen.add(id(view.state))
+            same = view.storage is state.memory and not view.storage.unseen
+            flag = value if same else Tri.join(view.state.requires_grad, value)
             if view.state.node is None:
-                same = view.storage is tensor.storage and not view.storage.unseen
-                self.set_requires_grad(view, value if same else Tri.join(own, value))
+                # Without history of its own it has no flag either: torch asks the base of all.
+                self.heap.put(vars(view.state), "requires_grad", flag)
+            self._flag_views(view.state, value if same else MAYBE, seen)
 
-    def set_trainable(self, holders: Iterable[GradHolder], value: Tri) -> None:
-        """Set the flag of all parameters of some sets."""
+    def _lead_on(self, tensor: Tensor) -> None:
+        """Gradients of one of several tensors may come to each of them."""
+        state = tensor.state
+        node = graph.merge("a branch", state.perhaps, tensor.origin)
+        if state.node is not None:
+            node.inputs = (*node.inputs, (state.node, MAYBE))
+        self.heap.put(vars(state), "node", node)
+
+    def set_trainable(self, holders: Iterable[GradHolder], value: Tri, sure: bool = True) -> None:
+        """Set the flag of all parameters of some sets; not `sure`: or of others."""
         for holder in holders:
+            states: list[TensorState] = []
             if isinstance(holder, TensorState):
-                self.heap.put(vars(holder), "requires_grad", value)
+                states.append(holder)
             elif isinstance(holder, Module):
-                self.heap.put(vars(holder), "trainable", value)
-                for item in holder.attributes.values():
-                    if isinstance(item, Tensor) and item.state.owner is holder:
-                        self.heap.put(vars(item.state), "requires_grad", value)
+                now = value if sure else Tri.join(holder.trainable, value)
+                self.heap.put(vars(holder), "trainable", now)
+                self.set_trainable(holder.perhaps, value, sure=False)
+                states += [
+                    item.state
+                    for item in holder.attributes.values()
+                    if isinstance(item, Tensor) and item.state.owner is holder
+                ]
+            for state in states:
+                now = value if sure else Tri.join(state.requires_grad, value)
+                self.heap.put(vars(state), "requires_grad", now)
+                self._spread_flag(state, now)
 
 
-def _sharing_history(tensor: Tensor) -> Iterator[Tensor]:
-    """A tensor and those it is a view of, up to where it was detached."""
-    for source in tensor.sources():
-        yield source
-        if source.state.cut:
-            return
+def _held(tensor: Tensor) -> Tri:
+    """Whether a view keeps its flag because what it is a view of has it."""
+    state = tensor.state
+    if tensor.source is not None and not state.cut and not tensor.storage.unseen:
+        return history_base(tensor).state.requires_grad
+    held = NO
+    for other in state.perhaps:
+        held = held | (MAYBE & other.state.requires_grad)
+    return held

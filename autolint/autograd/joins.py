@@ -11,7 +11,7 @@ from typing import Any
 
 from autolint.autograd import graph
 from autolint.autograd.graph import Node
-from autolint.autograd.heap import MISSING, Changes
+from autolint.autograd.heap import MISSING, Changes, Heap
 from autolint.autograd.objects import Optimizer, StateDict
 from autolint.autograd.tensor import Array, Storage, Tensor, TensorState
 from autolint.autograd.values import (
@@ -43,6 +43,7 @@ class Joiner:
     def __init__(self) -> None:
         self._memo: dict[tuple[int, int], Value] = {}
         self._alive: list[Value] = []  # while the ids of the memo must stay theirs
+        self._made: list[Tensor] = []
         self._ours: Changes = {}
         self._theirs: Changes = {}
 
@@ -126,13 +127,27 @@ class Joiner:
             return Array(self._tensors(left.tensor, right.tensor))
         if isinstance(left, Optimizer) and isinstance(right, Optimizer):
             holders = tuple(dict.fromkeys((*left.holders, *right.holders)))
-            return Optimizer(holders, False, left.origin, min(left.grade, right.grade), left.name)
-        return Unknown(inputs=(left, right))
+            made = Optimizer(holders, False, left.origin, min(left.grade, right.grade), left.name)
+            made.unsure = left.unsure | right.unsure | {*left.holders} ^ {*right.holders}
+            return made
+        either = Unknown(inputs=(left, right))
+        either.joined = True
+        return either
+
+    def link(self, heap: Heap) -> None:
+        """Let tensors know of the joined ones that may be them; once all facts are joined."""
+        for made in self._made:
+            for part in made.state.perhaps:
+                heap.put(vars(part.state), "views", (*part.state.views, made))
+        self._made = []
 
     def _tensors(self, left: Tensor, right: Tensor) -> Tensor:
-        if left.state is not right.state:
-            left, right = _as_in(self._ours, left), _as_in(self._theirs, right)
-        return _tensors(left, right)
+        if left.state is right.state:
+            return _tensors(left, right)
+        made = _tensors(_as_in(self._ours, left), _as_in(self._theirs, right))
+        made.state.perhaps = (left, right)
+        self._made.append(made)
+        return made
 
     def _sequences(self, left: Sequence, right: Sequence) -> Value:
         mutable = left.mutable or right.mutable
@@ -234,7 +249,7 @@ def _tensors(left: Tensor, right: Tensor) -> Tensor:
         left.origin,
         min(left.grade, right.grade),
         left.through if left.through is right.through else Through.SELF,
-        left.source if left.source is right.source else None,
+        left.source if left.source is right.source and left.state.cut is right.state.cut else None,
         left.off if left.off is right.off else None,
         Tri.join(left.tensor, right.tensor),
     )
@@ -264,6 +279,7 @@ def _states(left: Tensor, right: Tensor) -> TensorState:
         Tri.join(one.parameter, two.parameter),
         UNKNOWN_GRAD,  # Gradients gather in the tensors that it may be.
     )
+    state.cut = one.cut or two.cut
     state.retains_grad = Tri.join(one.retains_grad, two.retains_grad)
     state.accumulates = False
     state.given = True

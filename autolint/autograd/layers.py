@@ -56,6 +56,8 @@ class LayerFacts:
     inputs: Saved
     """What is saved, by position: 0 the parameters, 1 the first input, 2 the second, …"""
     results: Saved
+    keeps: Tri
+    """As in `OpFacts.keeps`."""
     calls: Mapping[str, LayerFacts]
     """Facts of losses for ``reduced`` and ``unreduced`` calls."""
 
@@ -138,6 +140,7 @@ def _parsed(cell: dict[str, str], calls: Mapping[str, LayerFacts]) -> LayerFacts
         rank=cell["rank"],
         inputs=parse_saved(cell["saves"]),
         results=parse_saved(cell["saves_result"]),
+        keeps=Tri[cell["keeps"].upper() or "NO"],
         calls=calls,
     )
 

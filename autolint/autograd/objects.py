@@ -53,6 +53,7 @@ class Module(Instance, GradHolder):
     put into evaluation mode since; `inference`: its own parameters are inference tensors.
     Of a layer of torch, `repeated` is where a list that holds it was multiplied, `forward` the run
     of a forward in which it was built (any object), and `tended`: it was set up by hand since.
+    `perhaps` are the parameter sets of the modules that it is one of, as a branch decided.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Module(Instance, GradHolder):
         self.evaluated: Any = None
         self.repeated: Origin = None
         self.forward: Any = None
+        self.perhaps: tuple[GradHolder, ...] = ()
         self.tended = False
 
     def takes_gradient(self) -> Tri:
@@ -148,7 +150,8 @@ class Optimizer(Value, Cell):
 
     `cls` is its class in the project, if it has one; `hooks` are run after each step; `awaits`: a
     scaler stepped it and was not updated since; `has_stepped`: it may have stepped,
-    and `early` is when a scheduler of it did so before.
+    and `early` is when a scheduler of it did so before; `unsure` are the holders that it may be
+    without.
     """
 
     def __init__(
@@ -171,6 +174,7 @@ class Optimizer(Value, Cell):
         self.awaits = NO
         self.has_stepped = False
         self.early: Any = None
+        self.unsure: frozenset[GradHolder] = frozenset()
 
     def sets(self) -> tuple[GradHolder, ...]:
         """All parameter sets that a step of it uses."""

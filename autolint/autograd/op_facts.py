@@ -88,6 +88,8 @@ class OpFacts:
     """nonzero, zero, none, raises, or empty where it was not found."""
     inputs: Saved
     results: Saved
+    keeps: Tri
+    """Whether it keeps something else, that the program does not get to see."""
     kind_of: int | None
     """Position of the operand whose kind decides the result's, None: what all promote to."""
     kinds: str

@@ -33,6 +33,9 @@ saves, saves_result
     ``1<0``: operand 1 (result 1) is saved if operand 0 requires grad; ``1<0?``: only under some
     arguments. Found by writing to it between forward and backward, with operand 0 alone requiring
     grad, and seeing backward raise.
+keeps
+    Where nothing was seen to be saved: whether a second backward complains all the same, of what
+    the op keeps to itself (the mask of dropout); maybe = under some arguments.
 kind_of
     Position of the operand whose kind decides the result's; empty: what all of them promote to.
 kinds
@@ -191,6 +194,7 @@ def _parsed(name: str, cell: dict[str, str]) -> OpFacts:
         gradient=cell["gradient"],
         inputs=inputs.without(0) if inplace else inputs,
         results=parse_saved(cell["saves_result"]),
+        keeps=_TRIS.get(cell["keeps"], NO),
         kind_of=int(cell["kind_of"]) if cell["kind_of"] else None,
         kinds=cell["kinds"],
         scalar=_scalar(cell, inplace),

@@ -6,16 +6,14 @@ taken for granted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from autolint.autograd.graph import Node, Saved
+from autolint.autograd.identity import alternatives, doubles
 from autolint.autograd.recording import Operand
-from autolint.autograd.tensor import GradHolder, Tensor, TensorState
+from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind, Through, Tri
 from autolint.autograd.walking import Walk
-
-_SEVERAL = frozenset({"unbind", "chunk", "split", "split_with_sizes", "tensor_split", "hsplit"})
-"""Ops whose results are views that may not be written: there are several of them."""
 
 
 def write_raises(mode: GradMode, target: Tensor, operands: Sequence[Operand]) -> Tri:
@@ -34,7 +32,7 @@ def write_raises(mode: GradMode, target: Tensor, operands: Sequence[Operand]) ->
     if state.kind in (Kind.INT, Kind.BOOL):
         recorded = NO
     refused = NO
-    for other, same in ((target, YES), *((other, MAYBE) for other in state.perhaps)):
+    for other, same in ((target, YES), *((other, MAYBE) for other in alternatives(state))):
         refused = refused | (same & _refuses(other, recorded))
     raises = outside | refused
     return raises & MAYBE if mode in (GradMode.EITHER, GradMode.UNKNOWN) else raises & target.tensor
@@ -46,19 +44,18 @@ def _refuses(tensor: Tensor, recorded: Tri) -> Tri:
     refused = recorded & state.requires_grad & state.leaf
     base = tensor
     while base.source is not None and not base.state.cut:
-        if _several(base.state) or not base.state.accumulates:
-            refused = refused | (recorded & MAYBE)
+        if base.state.several or not base.state.accumulates:
+            # One of several views, or made where nothing was recorded: so are views of it.
+            refused = refused | (recorded & MAYBE if base.state.perhaps else recorded)
         base = base.source
+    if tensor.storage.unseen:
+        refused = refused | (recorded & MAYBE)  # A gradient may be a view, made under no_grad.
     if base is not tensor:
         # Torch asks the base only whether it is a leaf: the view may still have its history.
         refused = refused | (recorded & state.requires_grad & base.state.leaf)
-        for other in base.state.perhaps:
+        for other in alternatives(base.state):
             refused = refused | (recorded & MAYBE & _refuses(other, recorded))
     return refused
-
-
-def _several(state: TensorState) -> bool:
-    return isinstance(state.node, Node) and state.node.operation in _SEVERAL
 
 
 def backward_raises(loss: Tensor, found: Walk, given: bool) -> Tri:
@@ -106,6 +103,6 @@ def same_memory(left: Tensor, right: Tensor) -> Tri:
 
 
 def _rebound(tensor: Tensor) -> bool:
-    state = tensor.state
-    holders: Iterable[GradHolder] = (state, *state.members)
+    states = [tensor.state, *(other.state for other in doubles(tensor.state))]
+    holders = [holder for state in states for holder in (state, *state.members)]
     return any(holder.rebound[1] for holder in holders)

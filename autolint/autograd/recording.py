@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from autolint.autograd import casting, graph
 from autolint.autograd.graph import Node, Saved, Stamp
 from autolint.autograd.heap import Heap
+from autolint.autograd.identity import history_base
 from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.tensor import GradHolder, OffAlias, Storage, Tensor, TensorState
 from autolint.autograd.values import (
@@ -30,6 +31,8 @@ from autolint.autograd.values import (
 _ALONE = (Alias.SAME.value, Alias.VIEW.value, Alias.FRESH.value)
 _KEEP_VIEWS = frozenset({"Linear", "nn.functional.linear", "einsum"})
 """Ops that save a transposed view of an operand, not the operand itself."""
+_TOGETHER = frozenset({"unbind", "chunk", "split", "split_with_sizes"})
+"""Ops that make several views in one go, which torch does not let a recorded operation write."""
 _MAX_SAVERS = 12
 """How many savers of one storage are remembered, the latest first."""
 
@@ -148,11 +151,13 @@ class Recorder:
     def view(self, tensor: Tensor, op: str, kind: Kind, rank: int | None, origin: Origin) -> Tensor:
         """A view: own state, shared memory. Under no_grad it keeps the flag but not the graph."""
         old = tensor.state
-        grad = old.requires_grad & MAYBE if old.inference is YES else old.requires_grad
+        grad = history_base(tensor).state.requires_grad if self.mode.off else old.requires_grad
+        grad = grad & MAYBE if old.inference is YES else grad
         state = TensorState(grad, YES, kind, rank, inference=old.inference)
         state.dtype = old.dtype if kind is old.kind else None
         state.sized = state.sized or (rank is None and old.sized and op not in _SHRINKING)
         state.placed = old.placed
+        state.several = op.lstrip(".") in _TOGETHER
         view = Tensor(
             state, tensor.storage, origin, tensor.grade, tensor.through, tensor, None, tensor.tensor
         )
@@ -242,6 +247,8 @@ class Recorder:
             state.node = node
             self._save_result(facts, operands, node, tensor, output)
         else:
+            if node is not None:  # that of the other results
+                self._save_result(facts, operands, node, tensor, output)
             state.lost = self._lost(facts, operands, origin, unseen)
         return tensor
 
@@ -299,7 +306,8 @@ class Recorder:
         there = {position for position, _ in operands}
         kept = [*facts.numbers.when(need).values()]
         kept += [sure & MAYBE for at, sure in facts.inputs.when(need).items() if at not in there]
-        node.saved += tuple(Saved(None, Storage(), sure) for sure in kept)
+        kept.append(facts.keeps)
+        node.saved += tuple(Saved(None, Storage(), sure) for sure in kept if sure is not NO)
         return node
 
     def _copies(self, facts: OpFacts) -> bool:

@@ -238,7 +238,7 @@ class Unknown(Value, Cell):
 
     `refined` is what a later use proved it to be; `inputs` are the values it was computed from
     (graph edges pass through as maybe); `attributes` keep one identity per attribute read; `name`
-    is the last name it was read under, the weakest evidence.
+    is the last name it was read under, the weakest evidence; `joined`: it is one of its inputs.
     """
 
     def __init__(
@@ -249,6 +249,7 @@ class Unknown(Value, Cell):
         self.inputs = inputs
         self.origin = origin
         self.refined: Value | None = None
+        self.joined = False
         self.attributes: dict[str, Value] = {}
 
 

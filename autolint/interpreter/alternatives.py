@@ -9,7 +9,10 @@ from autolint.interpreter.machine import Machine
 
 def one_of(m: Machine, left: Value, right: Value) -> Value:
     """One of two values."""
-    return Joiner().values(left, right)
+    joiner = Joiner()
+    value = joiner.values(left, right)
+    joiner.link(m.heap)
+    return value
 
 
 def any_of(m: Machine, values: list[Value]) -> Value | None:
@@ -20,4 +23,5 @@ def any_of(m: Machine, values: list[Value]) -> Value | None:
     result = values[0]
     for value in values[1:]:
         result = joiner.values(result, value)
+    joiner.link(m.heap)
     return result

@@ -8,7 +8,9 @@ from autolint.autograd.objects import CHILDREN, Instance, Module, Parameters, St
 from autolint.autograd.ops import operator
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
+    MAYBE,
     NO,
+    YES,
     Kind,
     Mapping,
     Scalar,
@@ -186,7 +188,8 @@ def put_item(
         replaced.put(m, receiver, subscripts.held(children, key), value, site)
         receiver = children
     if isinstance(receiver, Tensor):
-        writes.write(m, receiver, None, [(1, value)], site, target.value, "[...] =")
+        part = MAYBE if all(map(_takes_all, target.slice)) else YES
+        writes.write(m, receiver, None, [(1, value)], site, target.value, "[...] =", part=part)
     elif writes.memory_of(receiver) is not None:
         writes.write_alias(m, receiver, site, target.value, "[...] =")
     elif isinstance(receiver, StateDict):
@@ -214,6 +217,14 @@ def put_item(
             m.change(receiver, "rest", m.unknown(*everything, value) if everything else value)
     elif isinstance(receiver, Unknown):
         m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
+
+
+def _takes_all(element: cst.SubscriptElement) -> bool:
+    """Whether an index leaves nothing out, as `:` and `...` do."""
+    index = element.slice
+    if isinstance(index, cst.Index):
+        return isinstance(index.value, cst.Ellipsis)
+    return isinstance(index, cst.Slice) and index.lower is None and index.upper is None
 
 
 # ---------------------------------------------------------------------- augmented assignment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph
+from autolint.autograd.identity import doubles
 from autolint.autograd.objects import Instance, Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
@@ -22,6 +23,7 @@ from autolint.autograd.values import (
 from autolint.interpreter import (
     classes,
     gradient_reads,
+    unseen,
     writes,
 )
 from autolint.interpreter.events import DataRebind, FlagMissed, FlagRefused, RequiresGradSet
@@ -53,6 +55,8 @@ def put(
     elif isinstance(receiver, ClassValue):
         m.heap.put(receiver.namespace, name, value)
     elif isinstance(receiver, Unknown):
+        if name == "requires_grad":
+            unseen.flag_joined(m, receiver, value)
         m.heap.put(receiver.attributes, "." + name, value)
 
 
@@ -104,10 +108,20 @@ def _put_on_tensor(
 def put_gradient(m: Machine, tensor: Tensor, value: Value, site: Site) -> None:
     """`p.grad = None` clears; any other gradient put there by hand is unknown."""
     holders = gradient_reads.holders_behind(tensor)
+    others = [
+        holder
+        for other in doubles(tensor.state)
+        for holder in gradient_reads.holders_behind(other)
+        if holder not in holders
+    ]
     given = resolve(value)
     if isinstance(given, Scalar) and given.known and given.value is None:
-        writes.clear(m, holders, site)
+        writes.clear(m, (*holders, *others), site, unsure=others)
         return
+    for holder in others:
+        m.change(holder, "absent", Tri.join(holder.absent, NO))
+        m.change(holder, "guessed", True)
+        m.change(holder, "given", True)
     for holder in holders:
         graph.forget(m.heap, holder)
         m.change(holder, "absent", NO)

@@ -25,6 +25,24 @@ def behind(value: Value, limit: int = MAX_BEHIND) -> list[Tensor | GradHolder]:
     return found
 
 
+def joined_modules(value: Value) -> list[Module]:
+    """The modules that an unknown value is a part of one of, as a branch decided."""
+    found: list[Module] = []
+    todo: list[tuple[Value, bool]] = [(value, False)]
+    seen: set[int] = set()
+    while todo and len(seen) < MAX_BEHIND:
+        item, joined = todo.pop()
+        item = resolve(item)
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Module) and joined:
+            found.append(item)
+        elif isinstance(item, Unknown):
+            todo.extend((each, item.joined) for each in item.inputs)
+    return found
+
+
 def optimizers_behind(value: Value, limit: int = 24) -> list[Optimizer]:
     """The optimizers that an unknown object was given, directly or inside something else."""
     return [item for item in _reached(value, limit, kept=True) if isinstance(item, Optimizer)]

@@ -11,7 +11,7 @@ from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
 from autolint.autograd.values import MAYBE, Grade, GradMode, Qualified, Unknown, Value, resolve
 from autolint.interpreter import calls, classes, expressions, flow, modules, names, scalers
-from autolint.interpreter.behind import behind
+from autolint.interpreter.behind import behind, joined_modules
 from autolint.interpreter.decorators import decorate_by_name
 from autolint.interpreter.events import ClassDecorated
 from autolint.interpreter.iteration import holders_of
@@ -243,6 +243,9 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
         if name in ("load_state_dict", "modules") and looks_like_optimizer(value.name):
             return None
         known = modules.opaque(site, Grade.USED)
+        known.perhaps = tuple(
+            holder for module in joined_modules(value) for holder in holders_of(m, module)
+        )
         _forget_candidates(m, value)
     elif name == "backward" and not args.positional:
         return _as_tensor(m, value, site)

@@ -32,7 +32,7 @@ def read(m: Machine, tensor: Tensor, site: Site) -> Value:
         absent = absent & MAYBE  # One of several tensors: each has a gradient of its own.
     leaf = state.leaf & state.requires_grad
     if leaf is NO and state.retains_grad is NO:
-        if state.requires_grad is MAYBE or absent is NO:
+        if state.requires_grad is MAYBE or absent is NO or any(each.given for each in holders):
             return m.unknown(name="grad")
         return NoGradient(tensor, site, state.requires_grad is YES and tensor.tensor is YES)
     if absent is YES and (leaf is YES or state.retains_grad is YES):

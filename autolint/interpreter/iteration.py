@@ -8,6 +8,7 @@ from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState
 from autolint.autograd.values import (
     MAYBE,
     NO,
+    NONE,
     YES,
     Kind,
     Mapping,
@@ -125,11 +126,18 @@ def summary(holders: tuple[GradHolder, ...]) -> Tensor:
     for position, holder in enumerate(holders):
         grad = trainable(holder) if position == 0 else Tri.join(grad, trainable(holder))
     words = frozenset(word for holder in holders for word in holder.words)
-    state = TensorState(grad, YES, Kind.FLOAT, None, None, NO, YES, words)
+    inferred = {_inference(holder) for holder in holders}
+    inference = inferred.pop() if len(inferred) == 1 else MAYBE if inferred else NO
+    state = TensorState(grad, YES, Kind.FLOAT, None, None, inference, YES, words)
     state.members = holders
     parts = tuple(memory(holder) for holder in holders)
     storage = parts[0] if len(parts) == 1 else Storage(parts, together=True)
     return Tensor(state, storage)
+
+
+def _inference(holder: GradHolder) -> Tri:
+    """Whether the parameters of a holder are inference tensors."""
+    return holder.inference if isinstance(holder, (Module, TensorState)) else NO
 
 
 def memory(holder: GradHolder) -> Storage:
@@ -176,3 +184,21 @@ def holders_of(m: Machine, value: Value, seen: set[int] | None = None) -> tuple[
             if isinstance(resolve(item), Module):
                 found.extend(holders_of(m, item, seen))
     return tuple(dict.fromkeys(found))
+
+
+def modules_in(module: Module) -> list[Module]:
+    """A module and all modules in it."""
+    found: dict[int, Module] = {}
+    todo: list[Value] = [module]
+    while todo:
+        item = resolve(todo.pop())
+        if not isinstance(item, Module) or id(item) in found:
+            continue
+        found[id(item)] = item
+        todo.extend(item.attributes.values())
+        children = resolve(item.attributes.get("[]", NONE))
+        if isinstance(children, (Sequence, Mapping)):
+            inside = children.items.values() if isinstance(children, Mapping) else children.items
+            todo.extend(inside or ())
+            todo.extend(() if children.rest is None else (children.rest,))
+    return list(found.values())

@@ -12,6 +12,7 @@ from autolint.autograd.objects import CHILDREN, Module
 from autolint.autograd.op_facts import Alias, OpFacts
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import (
+    MAYBE,
     NO,
     YES,
     Kind,
@@ -117,8 +118,20 @@ def _call_layer(
     # Linear works on the last dimension, whatever the rank of its input: the table cannot say so.
     if (facts.rank == "same" or module.library == "torch.nn.Linear") and isinstance(first, Tensor):
         rank = first.state.rank
-    result = tensors.operate(m, as_op(facts), values, site, kind=kind, rank=rank, ranked=True)
+    op = as_op(facts)
+    alias = _dropped(module) if facts.group == "dropout" else None
+    if alias is not None and Alias.FRESH in alias:
+        op = replace(op, keeps=op.keeps & MAYBE)
+    result = tensors.operate(m, op, values, site, kind=kind, rank=rank, ranked=True, alias=alias)
     return _with_states(result) if facts.name.rpartition(".")[2] == "LSTM" else result
+
+
+def _dropped(module: Module) -> Alias | None:
+    """What a layer for dropout gives where it may drop nothing: the tensor that it is given."""
+    chance = module.attributes.get("p")
+    if module.training is NO or (isinstance(chance, Scalar) and chance.known and not chance.value):
+        return Alias.SAME
+    return None if module.training is YES else Alias.SAME | Alias.FRESH
 
 
 def _with_states(result: Value) -> Value:
@@ -164,6 +177,7 @@ def as_op(facts: LayerFacts) -> OpFacts:
             differentiable=facts.differentiable,
             inputs=facts.inputs,
             results=facts.results,
+            keeps=facts.keeps,
             rank=facts.rank,
             variants={},
             cast_on=library.cast_devices(facts.name.removeprefix("torch.")),

@@ -262,7 +262,9 @@ class Machine:
 
     def join(self, arms: list[Changes], born: int) -> None:
         """Make the join of several states, all given as changes of the present one."""
-        self.heap.join(arms, born, Joiner().arms)
+        joiner = Joiner()
+        self.heap.join(arms, born, joiner.arms)
+        joiner.link(self.heap)
 
     def any_moment(self, history: History) -> None:
         """Put the state of any moment: of each fact the join of all values that it had."""
@@ -274,6 +276,7 @@ class Machine:
                     value = joiner.fact(key, value, other)
             if value is not MISSING:
                 self.heap.put(facts, key, value)
+        joiner.link(self.heap)
 
     @contextmanager
     def under(self, guard: Guard | None) -> Iterator[None]:

@@ -91,6 +91,7 @@ def build(m: Machine, facts: LayerFacts, args: Arguments, site: Site) -> Value:
         own = own & MAYBE
     module = Module(None, facts.name, own, YES if own is not NO else NO, site)
     module.inference = Tri.of(m.autograd.mode is GradMode.INFERENCE)
+    module.training = YES
     for name, value in _named(facts, args):
         found = resolve(value)
         if isinstance(found, Scalar):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from autolint.autograd import graph
+from autolint.autograd.identity import alternatives
 from autolint.autograd.objects import GradScaler, Module, Optimizer, Parameters
 from autolint.autograd.tensor import GradHolder, Tensor, Write
 from autolint.autograd.values import (
@@ -35,6 +36,7 @@ from autolint.interpreter import (
 )
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Backward, OptimizerStep, SetState
+from autolint.interpreter.gradient_reads import holders_behind
 from autolint.interpreter.iteration import holders_of, memory
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, FunctionValue
@@ -49,13 +51,35 @@ def build(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     if params is not None:
         leaf_loss.optimised(m, params, site)
         holders, complete = parameter_sets(m, params)
+    made = Optimizer(holders, complete and bool(holders), site, name=name)
+    if params is not None:
+        made.unsure = _unsure(params) & {*holders}
         _spend(m, params, site)
-    return m.saw(Optimizer(holders, complete and bool(holders), site, name=name))
+    return m.saw(made)
+
+
+def _unsure(params: Value) -> frozenset[GradHolder]:
+    """The sets of tensors that an optimizer is given one or the other of."""
+    found = resolve(params)
+    if isinstance(found, Tensor) and found.state.perhaps:
+        return frozenset((found.state, *_either(found)))
+    if isinstance(found, Sequence) and found.items is not None:
+        every = [*found.items, *(() if found.rest is None else (found.rest,))]
+        return frozenset(holder for item in every for holder in _unsure(item))
+    return frozenset()
+
+
+def _either(tensor: Tensor) -> tuple[GradHolder, ...]:
+    """The sets of the tensors that one may be."""
+    others = alternatives(tensor.state)
+    return tuple(holder for other in others for holder in holders_behind(other))
 
 
 def parameter_sets(m: Machine, params: Value) -> tuple[tuple[GradHolder, ...], bool]:
     """The sets in what an optimizer is given, and whether that is all."""
     found = resolve(params)
+    if isinstance(found, Tensor) and found.state.perhaps:
+        return tuple(dict.fromkeys((*holders_of(m, found), *_either(found)))), True
     if isinstance(found, (Parameters, Tensor, Module)):
         return holders_of(m, found), True
     complete = True
@@ -114,7 +138,7 @@ def method(
         step(m, optimizer, site, node, scaler)
         return m.unknown()
     if name == "zero_grad":
-        writes.clear(m, optimizer.sets(), site, to_none(args))
+        writes.clear(m, optimizer.sets(), site, to_none(args), optimizer.unsure)
         return Scalar(None, known=True)
     if name == "add_param_group":
         group = resolve(args.get(0, "param_group") or Unknown())
@@ -168,8 +192,9 @@ def step(
     moment = m.moment(site)
     for holder in sets:
         # What has no gradient is passed over; an unknown set may be other parameters.
-        sure = holder.absent is NO and holder is not optimizer.opaque
-        graph.step(m.heap, holder)
+        there = holder not in optimizer.unsure
+        sure = holder.absent is NO and holder is not optimizer.opaque and there
+        graph.step(m.heap, holder, there)
         m.change(holder, "stepped", moment)
         m.change(holder, "clipped", None)
         storage = memory(holder)

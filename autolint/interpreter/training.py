@@ -118,6 +118,9 @@ def _run(
             reached[node.retained] = sure
         elif node.retained is not None:
             _perhaps_filled(m, node.retained)
+    for target in targets or ():
+        if not fills and isinstance(target, Node) and target.retained is not None:
+            _perhaps_filled(m, target.retained)
     moment = m.moment(site)
     scaled, scaler = scalers.scaling(m, tensor, found)
     for holder, sure in reached.items():
@@ -266,13 +269,13 @@ def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
     """
     reached = dict(found.reached)
     optimizers = m.optimizers()
-    if YES not in reached.values():
+    if YES not in reached.values() and found.opaque is not NO:
         owned = {holder for optimizer in optimizers for holder in optimizer.holders}
         for holder, sure in list(reached.items()):
             if sure is MAYBE and holder in owned:
                 reached[holder] = YES
     certain = YES in reached.values()
-    if found.opaque is not NO or not reached:
+    if found.opaque is not NO or not (reached or found.nodes):
         only = len(optimizers) == 1
         for optimizer in optimizers:
             for holder in optimizer.sets():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autolint.autograd.objects import Module, Optimizer
-from autolint.autograd.values import NO, YES, Scalar, resolve
+from autolint.autograd.values import MAYBE, NO, YES, Scalar, Tri, resolve
 from autolint.interpreter.events import SteppedInEval
-from autolint.interpreter.iteration import holders_of
+from autolint.interpreter.iteration import holders_of, modules_in
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
 from autolint.interpreter.unit import Site
@@ -14,19 +14,23 @@ from autolint.interpreter.unit import Site
 def switch(m: Machine, module: Module, name: str, args: Arguments, site: Site) -> None:
     """`module.train(...)` or `module.eval()`, for the module and what is in it."""
     on = name == "train"
+    training = Tri.of(on)
     given = args.get(0, "mode") if on else None
     if given is not None:
         asked = resolve(given)
         if not isinstance(asked, Scalar) or not asked.known or args.star:
-            on = True  # restored to what it was
+            on, training = True, MAYBE  # restored to what it was
         else:
             on = bool(asked.value)
+            training = Tri.of(on)
     moment = None if on else m.moment(site)
     for part in {id(each): each for each in (module, *holders_of(m, module))}.values():
         if isinstance(part, Module):
             if on:
                 m.change(part, "trained", YES)
             m.change(part, "evaluated", moment)
+    for layer in modules_in(module):
+        m.change(layer, "training", training)
 
 
 def stepped(m: Machine, optimizer: Optimizer, site: Site) -> None:

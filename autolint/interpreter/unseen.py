@@ -18,6 +18,7 @@ from autolint.autograd.values import (
     Qualified,
     Scalar,
     Sequence,
+    Tri,
     Unknown,
     Value,
     resolve,
@@ -35,7 +36,7 @@ from autolint.interpreter import (
     training,
     writes,
 )
-from autolint.interpreter.behind import behind, optimizers_behind
+from autolint.interpreter.behind import behind, joined_modules, optimizers_behind
 from autolint.interpreter.iteration import holders_of
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, BoundMethod, MethodOf
@@ -136,6 +137,8 @@ def unknown_method(
                 writes.clear_perhaps(m, (item,), site)
         optimizers.clear_opaque(m, site)
         return NONE
+    if name == "requires_grad_":
+        flag_joined(m, receiver, args.get(0, "requires_grad") or Scalar(True, known=True))
     if name == "scale" and args.positional:
         return scalers.scaled(m, args.positional[0], site, GradScaler(MAYBE, Grade.NAMED))
     weaken(m, [receiver, *args.all()])
@@ -144,6 +147,16 @@ def unknown_method(
         if optimizers_behind(value):
             m.change(receiver, "inputs", (*receiver.inputs[-8:], value))
     return m.unknown(receiver, *args.all(), origin=site)
+
+
+def flag_joined(m: Machine, receiver: Unknown, value: Value) -> None:
+    """The flag of parameters is set, of one of several modules: a branch decided which."""
+    asked = resolve(value)
+    known = MAYBE
+    if isinstance(asked, Scalar) and asked.known:
+        known = Tri.of(bool(asked.value))
+    for module in joined_modules(receiver):
+        m.autograd.set_trainable(holders_of(m, module), known, sure=False)
 
 
 def _foreign_backward(m: Machine, receiver: Unknown, args: Arguments, node: cst.Call) -> Value:

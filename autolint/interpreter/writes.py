@@ -4,6 +4,8 @@ gradients.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import libcst as cst
 
 from autolint.autograd import graph, raising
@@ -38,8 +40,9 @@ def write(
     target_node: cst.CSTNode,
     operation: str,
     sure: Tri = YES,
+    part: Tri = NO,
 ) -> Tensor:
-    """An in-place operation on a tensor."""
+    """An in-place operation on a tensor; `part`: on a part of it, which an index picks."""
     if target.state.grad_of:
         touch_gradient(m, target)
         return target
@@ -52,7 +55,7 @@ def write(
         m.emit(Attempt, site, act="in-place write", raises=raises)
     event = _emit(m, target, site, target_node, operation) or _earlier(target.storage)
     sure = sure & target.tensor
-    m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event)
+    m.autograd.write(target, facts, found, site, unseen=unseen, sure=sure, event=event, part=part)
     return target
 
 
@@ -181,10 +184,19 @@ def touch_gradient(m: Machine, gradient: Tensor) -> None:
         graph.forget(m.heap, holder)
 
 
-def clear(m: Machine, holders: tuple[GradHolder, ...], site: Site, to_none: Tri = YES) -> None:
-    """Gradients are set to None or zero."""
+def clear(
+    m: Machine,
+    holders: tuple[GradHolder, ...],
+    site: Site,
+    to_none: Tri = YES,
+    unsure: Collection[GradHolder] = (),
+) -> None:
+    """Gradients are set to None or zero; those of `unsure` sets, perhaps."""
     moment = m.moment(site)
     for holder in holders:
+        if holder in unsure:
+            graph.clear_perhaps(m.heap, holder, to_none)
+            continue
         if Word.FRESH in holder.words:
             m.change(holder, "wiped", moment)
         graph.clear(m.heap, holder, site, to_none)

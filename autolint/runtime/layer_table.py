@@ -18,7 +18,7 @@ from autolint.runtime.op_samples import Sample
 from autolint.runtime.op_seen import ERRORS, Call, Seen, failure, observe
 from autolint.runtime.probe import seed
 
-OF_CALLS = ["alias", "outputs", "differentiable", "rank", "saves", "saves_result"]
+OF_CALLS = ["alias", "outputs", "differentiable", "rank", "saves", "saves_result", "keeps"]
 """Columns that calls of the layer show."""
 
 MAX_CALLS = 6

@@ -23,7 +23,7 @@ HEAD_OF = {
     **dict.fromkeys(["alias", "alias_of", "outputs", "scalar", "rank", "size_at", "form"], ALIAS),
     # What backward needs and gives.
     **dict.fromkeys(
-        ["saves", "saves_result", "differentiable", "gradient", "requires_grad"], SAVED
+        ["saves", "saves_result", "keeps", "differentiable", "gradient", "requires_grad"], SAVED
     ),
     **dict.fromkeys(["kinds", "kind_of"], DTYPE),
 }

@@ -72,6 +72,16 @@ class Run(NamedTuple):
         grads = torch.autograd.grad(outs, wanted, seeds, allow_unused=True)
         return [grad for grad in grads if grad is not None]
 
+    def passable(self) -> bool:
+        """Whether backward goes the same way once more: nothing was kept that it has freed."""
+        try:
+            self.backward()
+        except RuntimeError as error:
+            if "second time" in str(error):
+                return False
+            raise
+        return True
+
     def stale(self) -> bool:
         """Whether backward complains that a saved tensor was changed."""
         try:
@@ -113,7 +123,7 @@ class Call:
             tensor = self.flat[n].detach().clone()
             if position in wanted and differentiable(tensor):
                 leaves.append(tensor.requires_grad_())
-                tensor = tensor * 1
+                tensor = tensor.clone()  # which keeps nothing for its own backward
             flat[n] = tensor
         args, kwargs = tree_unflatten(flat, self.spec)
         returned = self.function(*args, **kwargs)
@@ -131,11 +141,14 @@ class Seen:
     gradient: set[str] = field(default_factory=set)
     saves: dict[tuple[int, int], set[bool]] = field(default_factory=dict)
     saves_result: dict[tuple[int, int], set[bool]] = field(default_factory=dict)
+    keeps: set[bool] = field(default_factory=set)
     kinds: dict[str, set[str]] = field(default_factory=dict)
     kinds_of_first: dict[str, set[str]] = field(default_factory=dict)
     scalar: set[bool] = field(default_factory=set)
     rank: set[str] = field(default_factory=set)
     runs: int = 0
+    empty: bool = False
+    """Whether a result had no elements."""
     error: str = ""
     """Why the last call that failed did."""
 
@@ -146,8 +159,9 @@ class Seen:
         gradient = next(
             (g for g in ("nonzero", "zero", "raises", "none") if g in self.gradient), ""
         )
+        saves = matrix(self.saves) + matrix(self.saves_result)
         return {
-            "alias": "|".join(sorted(self.alias)),
+            "alias": "|".join(sorted(self.alias)) or ("fresh" if self.empty else ""),
             "alias_of": str(min(self.alias_of)) if self.alias_of else "",
             "outputs": next(iter(self.outputs))
             if len(self.outputs) == 1
@@ -158,6 +172,7 @@ class Seen:
             "gradient": gradient,
             "saves": matrix(self.saves),
             "saves_result": matrix(self.saves_result),
+            "keeps": tri(self.keeps) if not saves and True in self.keeps else "",
             "kind_of": kind_of_which,
             "kinds": kinds,
             "scalar": tri(self.scalar),
@@ -221,6 +236,8 @@ def observe(call: Call, seen: Seen, rank_of: int | None = None) -> None:
         return
     if any(leaf.numel() for leaf in run.leaves):
         seen.gradient.add("zero" if all(is_zero(grad) for grad in grads) else "nonzero")
+        with contextlib.suppress(RuntimeError):
+            seen.keeps.add(not run.passable())
         observe_saving(call, floats, seen)
 
 
@@ -232,6 +249,9 @@ def observe_alias(call: Call, run: Run, seen: Seen) -> None:
     out = run.results[0]
     operands = list(zip(call.position, run.operands, strict=True))
     same = [p for p, operand in operands if operand is out]
+    if not same and out.layout == torch.strided and not out.numel():
+        seen.empty = True
+        return  # no memory tells whether it is shared
     view = [p for p, operand in operands if shares_memory(operand, out)]
     seen.alias.add("same" if same else "view" if view else "fresh")
     seen.alias_of.update(same or view)

@@ -13,11 +13,11 @@ from autolint.runtime.findings import Row, Tables
 _COLUMNS = {
     "ops.csv": (
         "names inplace variant parameters alias alias_of outputs differentiable gradient saves "
-        "saves_result kind_of kinds scalar rank"
+        "saves_result keeps kind_of kinds scalar rank"
     ),
     "layers.csv": (
         "name group arguments parameters parameters_if buffers buffers_if training call alias "
-        "outputs differentiable rank saves saves_result"
+        "outputs differentiable rank saves saves_result keeps"
     ),
     "factories.csv": "name parameters kind_of kinds requires_grad rank size_at alias",
     "names.csv": "role name details",

@@ -22,9 +22,9 @@ Good:
 An error where the backward comes too late; a warning where none is seen between clear and step. A
 loop without any backward, and updates that come one iteration late, are shown at info.
 
-Not reported: optimizers whose parameters are not known; closures; gradients that are assigned, read
-or filled by an engine; `.step()` of schedulers, profilers and environments; `loss.backward` without
-parentheses (AG113).
+Not reported: optimizers whose parameters are not known, or are frozen (AG209); closures; gradients
+that are assigned, read or filled by an engine; `.step()` of schedulers, profilers and environments;
+`loss.backward` without parentheses (AG113).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from autolint.api import (
     OptimizerStep,
     Rule,
     Severity,
+    Tri,
     Word,
 )
 
@@ -87,6 +88,8 @@ def _never(step: OptimizerStep) -> Iterator[Finding]:
     """Cleared, and not filled since; another backward shows that this code trains by gradients."""
     if step.optimizer.opaque is not None:
         return  # A backward may have reached parameters that are not seen.
+    if any(used.holder.takes_gradient() is Tri.NO for used in step.sets):
+        return  # Frozen, perhaps for a while: no backward is missing.
     emptied = step.sets[0].emptied
     cleared = emptied is not None and not emptied.earlier_iteration(step.loops)
     if any(

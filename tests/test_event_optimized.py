@@ -1,10 +1,12 @@
-"""What an optimizer was built with, as events: parts it does not hold, spent generators."""
+"""What an optimizer was built with, as events: parts it does not hold, spent generators, frozen
+parameters.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from autolint.interpreter.events import GeneratorReused, PartReplaced
+from autolint.interpreter.events import FrozenMoves, GeneratorReused, NothingTrained, PartReplaced
 
 from .running import line, run
 
@@ -129,3 +131,84 @@ def test_a_generator_that_is_used_again(use: str, again: str, how: str) -> None:
 )
 def test_a_generator_that_may_have_something_left(program: str) -> None:
     assert not run(PARAMS + program).of(GeneratorReused)
+
+
+# ---------------------------------------------------------------------- frozen parameters
+
+FREEZE = "for p in net.parameters():\n    p.requires_grad = False\n"
+BACKWARD = "net(torch.ones(2)).sum().backward()\n"
+
+
+def test_a_new_part_that_is_frozen_with_the_rest() -> None:
+    event = run(NET + "net[1] = " + NEW + FREEZE + BACKWARD).one(NothingTrained)
+    assert event.part is not None
+    assert (line(event.part), line(event.site), line(event.shown_at)) == (2, 4, 5)
+    assert (event.built, event.optimizer_text) == (None, "")
+
+
+def test_an_optimizer_over_frozen_parameters_only() -> None:
+    program = NET + "net[0].requires_grad_(False)\nsgd = torch.optim.SGD(net[0].parameters())\n"
+    event = run(program + TRAIN).one(NothingTrained)
+    assert event.built is not None
+    assert (line(event.site), line(event.built), line(event.shown_at)) == (2, 3, 7)
+    assert (event.part, event.optimizer_text) == (None, "sgd")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        FREEZE + BACKWARD,
+        FREEZE + "net[1] = " + NEW + BACKWARD,
+        "net[1] = " + NEW + FREEZE,
+        "net[1] = " + NEW + FREEZE + "net[1].requires_grad_(True)\n" + BACKWARD,
+        "net[1] = " + NEW + FREEZE + "if c():\n    net[1].requires_grad_(True)\n" + BACKWARD,
+        "net[1] = " + NEW + FREEZE + "net(torch.ones(2, requires_grad=True)).sum().backward()",
+        "net[1] = " + NEW + FREEZE + "with torch.no_grad():\n    y = net(x)\ny.backward()",
+        "net[1] = " + NEW + "net[1].requires_grad_(False)\n" + BACKWARD,
+        "net[0].requires_grad_(False)\n" + SGD + TRAIN,
+        "net.requires_grad_(flag)\n" + SGD + TRAIN,
+        FREEZE + SGD + "net.requires_grad_(True)\n" + TRAIN,
+        FREEZE + SGD + TRAIN + "\n    net.requires_grad_(True)",
+        FREEZE + SGD + "for p in net.parameters():\n    p.grad = g()\nsgd.step()",
+    ],
+)
+def test_freezes_that_leave_something_to_train_or_train_nothing(program: str) -> None:
+    assert not run(NET + program).of(NothingTrained)
+
+
+def moving(optimizer: str, between: str) -> str:
+    return (
+        f"{NET}sgd = torch.optim.{optimizer}\n{BACKWARD}sgd.step()\n{between}"
+        f"net[0].requires_grad_(False)\n{BACKWARD}sgd.step()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "zeroed"),
+    [
+        ("SGD(net.parameters(), lr=0.1)", False),
+        ("SGD(net.parameters(), lr=0.1, momentum=0.9)", True),
+        ("SGD(net.parameters(), lr=0.1, weight_decay=0.9)", True),
+        ("AdamW(net.parameters())", True),
+    ],
+)
+def test_frozen_parameters_that_an_optimizer_moves(optimizer: str, zeroed: bool) -> None:
+    clear = "sgd.zero_grad(set_to_none=False)\n" if zeroed else ""
+    event = run(moving(optimizer, clear)).one(FrozenMoves)
+    assert (line(event.site), line(event.stepped_at)) == (5 + zeroed, 7 + zeroed)
+    assert (event.zeroed, event.optimizer_text) == (zeroed, "sgd")
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "between"),
+    [
+        ("Adam(net.parameters())", "sgd.zero_grad()\n"),
+        ("Adam(net.parameters())", "net.zero_grad()\n"),
+        ("Adam(net.parameters())", "sgd.zero_grad(set_to_none=flag)\n"),
+        ("SGD(net.parameters(), lr=0.1)", "sgd.zero_grad(set_to_none=False)\n"),
+        ("SGD(net.parameters(), momentum=m)", "sgd.zero_grad(set_to_none=False)\n"),
+        ("SGD(net[1].parameters(), lr=0.1)", ""),
+    ],
+)
+def test_frozen_parameters_that_stay(optimizer: str, between: str) -> None:
+    assert not run(moving(optimizer, between)).of(FrozenMoves)

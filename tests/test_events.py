@@ -18,6 +18,7 @@ from autolint.interpreter.events import (
     FlagMissed,
     FlagRefused,
     FreshLayerCalled,
+    FrozenMoves,
     FunctionalDropout,
     GeneratorReused,
     GivenToNumpy,
@@ -33,6 +34,7 @@ from autolint.interpreter.events import (
     LoopFinished,
     LossApplied,
     ModuleBuilt,
+    NothingTrained,
     OffAliasUsed,
     OptimizerStep,
     PartReplaced,
@@ -82,6 +84,7 @@ def test_every_event_is_tested_here() -> None:
         LeafWritten,
         LoopFinished,
         FreshLayerCalled,
+        FrozenMoves,
         FunctionalDropout,
         InitMissing,
         LayersRepeated,
@@ -90,6 +93,7 @@ def test_every_event_is_tested_here() -> None:
         PartTooEarly,
         LossApplied,
         ModuleBuilt,
+        NothingTrained,
         OffAliasUsed,
         OptimizerStep,
         SchedulerTooEarly,
@@ -146,6 +150,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "params = net.parameters()\nlist(params)\nlist(params)\n"
         "old = nn.Linear(2, 2)\nheld = torch.optim.SGD(old.parameters(), lr=0.1)\n"
         "old = nn.Linear(2, 2)\nold(w).sum().backward()\nheld.step()\n"
+        "kept = nn.Linear(2, 2)\nmoves = torch.optim.SGD(kept.parameters(), lr=0.1)\n"
+        "kept(w).sum().backward()\nmoves.step()\nkept.requires_grad_(False)\nmoves.step()\n"
+        "none = torch.optim.SGD(nn.Linear(2, 2).requires_grad_(False).parameters())\nnone.step()\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

@@ -33,7 +33,7 @@ from autolint.autograd.values import (
 _FIRST_KNOWN = frozenset(
     {"stale_at", "dropped_at", "last_write", "last_hidden", "last_rebind", "refined", "owner"}
     | {"rest", "retained", "filled", "emptied", "wiped", "stepped", "clipped", "freed_at"}
-    | {"passed_at", "lost_leaf", "rebound_from", "evaluated"}
+    | {"passed_at", "lost_leaf", "rebound_from", "evaluated", "frozen"}
 )
 
 

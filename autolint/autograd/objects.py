@@ -151,7 +151,7 @@ class Optimizer(Value, Cell):
     `cls` is its class in the project, if it has one; `hooks` are run after each step; `awaits`: a
     scaler stepped it and was not updated since; `has_stepped`: it may have stepped,
     and `early` is when a scheduler of it did so before; `unsure` are the holders that it may be
-    without.
+    without. `moves_on`: it moves parameters whose gradient is zero.
     """
 
     def __init__(
@@ -175,6 +175,7 @@ class Optimizer(Value, Cell):
         self.has_stepped = False
         self.early: Any = None
         self.unsure: frozenset[GradHolder] = frozenset()
+        self.moves_on = MAYBE
 
     def sets(self) -> tuple[GradHolder, ...]:
         """All parameter sets that a step of it uses."""

@@ -39,6 +39,8 @@ class GradHolder(Cell):
     `absent` says whether `.grad` is None, `cleared` whether that is because it was cleared;
     `given`: that tensor was not made by backward in the ordinary way; `guessed`: the words follow
     from a state that was not known.
+    `frozen` tells where it was told not to require grad, `placed` where it was put into a module
+    in the place of other parameters.
     `rebound` counts, over all paths, how often `.data =` put other memory under it; `kept`: a name
     was given to its memory through `.data`.
     """
@@ -60,6 +62,8 @@ class GradHolder(Cell):
         self.clipped: Any = None
         self.scaled = NO
         self.scaler: Any = None
+        self.frozen: Any = None
+        self.placed: Origin = None
         self.kept = False
         self.rebound = (0, 0)
         self.last_rebind: Write | None = None

@@ -22,6 +22,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter import (
     classes,
+    freezing,
     gradient_reads,
     unseen,
     writes,
@@ -146,6 +147,7 @@ def set_requires_grad(
     if how == "attribute" or (how == "method" and value is NO):
         refuse_flag(m, tensor, value, how, site, target)
     if tensor.state.kind.differentiable is not NO:
+        freezing.flagged(m, gradient_reads.holders_behind(tensor), value, site)
         m.autograd.set_requires_grad(tensor, value, site)
 
 

@@ -30,6 +30,7 @@ from autolint.interpreter import (
     classes,
     containers,
     forwards,
+    freezing,
     functions,
     layer_calls,
     names,
@@ -41,7 +42,7 @@ from autolint.interpreter import (
     writes,
 )
 from autolint.interpreter.events import LayersRepeated
-from autolint.interpreter.iteration import holders_of, summary
+from autolint.interpreter.iteration import MAX_UNROLLED, holders_of, summary
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue
 from autolint.interpreter.unit import Site
@@ -244,6 +245,7 @@ def method(m: Machine, module: Module, name: str, args: Arguments, node: cst.Cal
     if name == "requires_grad_":
         given = resolve(args.get(0, "requires_grad") or Scalar(True, known=True))
         known = Tri.of(bool(given.value)) if isinstance(given, Scalar) and given.known else MAYBE
+        freezing.flagged(m, holders_of(m, module), known, site)
         freeze(m, module, known)
         return module
     if name == "zero_grad":
@@ -314,9 +316,10 @@ def _register(m: Machine, module: Module, name: str, args: Arguments, site: Site
 
 
 def _children(m: Machine, module: Module, name: str) -> Value:
-    children: list[Value] = [
-        item for key, item in module.attributes.items() if isinstance(resolve(item), Module)
-    ]
+    named = {
+        key: item for key, item in module.attributes.items() if isinstance(resolve(item), Module)
+    }
+    children = list(named.values())
     if CHILDREN in module.attributes:
         inner = resolve(module.attributes[CHILDREN])
         if isinstance(inner, Sequence):
@@ -328,6 +331,10 @@ def _children(m: Machine, module: Module, name: str) -> Value:
     rest = children[0] if len(children) == 1 else m.unknown(*children) if children else Unknown()
     if name == "children" and children and not module.open and len(children) <= 6:
         return Sequence(tuple(children))
+    all_named = named and not module.open and children == list(named.values())
+    if name == "named_children" and all_named and len(named) <= MAX_UNROLLED:
+        pairs = ((Scalar(key, known=True), item) for key, item in named.items())
+        return Sequence(tuple(Sequence(pair, mutable=False) for pair in pairs))
     if name == "named_children":
         return Sequence(None, Sequence((Scalar(), rest), mutable=False))
     return Sequence(None, rest)

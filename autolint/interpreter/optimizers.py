@@ -26,6 +26,7 @@ from autolint.interpreter import (
     calls,
     classes,
     following,
+    freezing,
     leaf_loss,
     replaced,
     schedulers,
@@ -55,6 +56,7 @@ def build(m: Machine, name: str, args: Arguments, site: Site) -> Value:
     if params is not None:
         made.unsure = _unsure(params) & {*holders}
         _spend(m, params, site)
+    made.moves_on = freezing.moves_on(name, args)
     return m.saw(made)
 
 
@@ -175,6 +177,7 @@ def step(
     training_mode.stepped(m, optimizer, site)
     replaced.stepped(m, optimizer, site, text)
     snapshots.stepped(m, optimizer, site)
+    freezing.stepped(m, optimizer, site, text)
     event: OptimizerStep | None = None
     if m.listens(OptimizerStep) or m.listens(Backward):
         event = m.emit(

@@ -19,6 +19,7 @@ from autolint.autograd.values import (
     Word,
     resolve,
 )
+from autolint.interpreter import freezing
 from autolint.interpreter.events import PartReplaced, Scope
 from autolint.interpreter.index import FunctionInfo
 from autolint.interpreter.iteration import holders_of, trainable
@@ -56,6 +57,8 @@ class Renewed:
 
 def stored(m: Machine, owner: Instance, name: str, value: Value, site: Site) -> None:
     """An attribute of an object is about to be set, or (without a name) a child of a module."""
+    if isinstance(owner, Module):
+        freezing.placed(m, owner, owner.attributes.get(name), value, site)
     if not _older(m, owner):
         return
     before = owner.attributes.get(name, Unknown())
@@ -68,6 +71,7 @@ def stored(m: Machine, owner: Instance, name: str, value: Value, site: Site) -> 
 
 def put(m: Machine, owner: Module, old: Value, value: Value, site: Site) -> None:
     """A child of a container of modules is about to be exchanged."""
+    freezing.placed(m, owner, old, value, site)
     if _older(m, owner) and _is_part(value):
         _note(m, owner, "", _sets(m, old), holders_of(m, owner), value, site)
 

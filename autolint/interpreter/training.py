@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.autograd.walking import Walk, free, walk
-from autolint.interpreter import alias_use, scalers
+from autolint.interpreter import alias_use, freezing, scalers
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Attempt, Backward, StaleSaved
 from autolint.interpreter.freed import met
@@ -109,6 +109,8 @@ def _run(
         lost=losses[0].state.lost if len(losses) == 1 else None,
         marked=_marked(found, losses[0]),
     )
+    if fills and before == [NO]:
+        freezing.propagated(m, losses[0], site)
     if fills and found.opaque is not NO:
         m.heap.put(m.facts, "opaque_backwards", (Cell.clock(),))
     if fills:
@@ -267,7 +269,7 @@ def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
     with and may be reached is. A graph with unseen parts also reaches the sets of optimizers whose
     contents are not known: for sure if there is only one optimizer in sight.
     """
-    reached = dict(found.reached)
+    reached = {holder: sure for holder, sure in found.reached.items() if sure is not NO}
     optimizers = m.optimizers()
     if YES not in reached.values() and found.opaque is not NO:
         owned = {holder for optimizer in optimizers for holder in optimizer.holders}
@@ -279,7 +281,7 @@ def _resolved_reach(m: Machine, found: Walk) -> dict[GradHolder, Tri]:
         only = len(optimizers) == 1
         for optimizer in optimizers:
             for holder in optimizer.sets():
-                if holder in reached:
+                if holder in reached or holder.takes_gradient() is NO:
                     continue
                 if holder is optimizer.opaque:
                     reached[holder] = YES if only else MAYBE

@@ -45,7 +45,12 @@ from autolint.interpreter.events.modules import (
     PartTooEarly,
     StoredTensor,
 )
-from autolint.interpreter.events.optimized import GeneratorReused, PartReplaced
+from autolint.interpreter.events.optimized import (
+    FrozenMoves,
+    GeneratorReused,
+    NothingTrained,
+    PartReplaced,
+)
 from autolint.interpreter.events.snapshots import SnapshotUsed
 from autolint.interpreter.events.training import (
     Age,
@@ -78,6 +83,7 @@ __all__ = [
     "FlagRefused",
     "FreedNode",
     "FreshLayerCalled",
+    "FrozenMoves",
     "FunctionalDropout",
     "GeneratorReused",
     "GivenToNumpy",
@@ -97,6 +103,7 @@ __all__ = [
     "LossApplied",
     "ModuleBuilt",
     "Moment",
+    "NothingTrained",
     "OffAliasUsed",
     "OptimizerStep",
     "PartReplaced",

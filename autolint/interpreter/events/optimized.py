@@ -51,3 +51,42 @@ class GeneratorReused(Event):
     use: str
     made: Site
     spent_at: Site
+
+
+_FREEZING = frozenset({"requires_grad", "requires_grad_"})
+
+
+@dataclass(frozen=True, slots=True)
+class NothingTrained(Event):
+    """All that a program trains was frozen: told at a step of an optimizer that was built, at
+    `built`, with frozen parameters only, or at a backward that reaches nothing (then `built` is
+    None): `shown_at`.
+
+    The site is where it was frozen, in the function `owner`. `part` is where a new part had been
+    put into the model before, which was frozen with the rest.
+    """
+
+    triggers = frozenset({"step", "backward"})
+    company = _FREEZING
+
+    owner: Scope
+    part: Site | None
+    optimizer_text: str
+    built: Site | None
+    shown_at: Site
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenMoves(Event):
+    """Parameters that were frozen (the site, in the function `owner`) still have a gradient, and
+    an optimizer goes on moving them: at `stepped_at`, by that gradient or (`zeroed`: it is zero)
+    by what it remembers of earlier ones.
+    """
+
+    triggers = frozenset({"step"})
+    company = _FREEZING
+
+    owner: Scope
+    optimizer_text: str
+    stepped_at: Site
+    zeroed: bool

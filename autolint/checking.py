@@ -51,6 +51,7 @@ class Options:
     extend_exclude: tuple[str, ...] | None
     force_exclude: bool
     config: str | None
+    jobs: int | None
     no_cache: bool
     no_screen: bool
     stdin_filename: str | None
@@ -136,6 +137,7 @@ class _Check:
             not options.diff,
             self._results(),
             screened=not options.no_screen,
+            jobs=options.jobs,
         )
         with bar("files") as progress:
             outcome = runner.run(found.files, progress)

@@ -171,10 +171,9 @@ def _words(name: str, metavar: str, help: str) -> Callable[[Command], Command]:
 @click.option("--stdin-filename", metavar="PATH", help="Name of the file that - stands for.")
 @click.option(
     "--jobs",
-    type=click.IntRange(min=0),
-    default=0,
-    expose_value=False,
-    help="Processes to use (so far always one).",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Use at most N processes (default: one per core); few files need only one.",
 )
 @click.option("--no-cache", is_flag=True, help="Check every file afresh, and keep nothing.")
 @click.option(

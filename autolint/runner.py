@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import enum
-import gc
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from autolint import fix, noqa
-from autolint.cache import Reader, Results
+from autolint.cache import Results
 from autolint.catalogue import UNPARSABLE, UNUSED_SUPPRESSION, Catalogue
+from autolint.deep_stack import on_deep_stack
 from autolint.diagnostic import Diagnostic, Outcome, Problem
 from autolint.files import File
 from autolint.linted import Linted, Seen
-from autolint.notebook import Notebook
+from autolint.linting import Linter, collecting_seldom, in_cells
 from autolint.selection import Selection
 from autolint.selections import Selections
 from autolint.source import Source
 
 if TYPE_CHECKING:
-    from autolint.engine import Engine, FileResult
-    from autolint.interpreter.project import Project
+    from autolint.engine import FileResult
     from autolint.registry import Registry
 
-_STACK_SIZES = (512 << 20, 128 << 20, 32 << 20)
-"""Stacks to ask for, largest first; memory is used only as deep as one goes."""
-
 Progress = Callable[[int, int], None]
-T = TypeVar("T")
 
 
 class Fixing(enum.Enum):
@@ -44,9 +39,6 @@ class Fixing(enum.Enum):
 
 ENGINE_CODES = frozenset({UNPARSABLE.code, UNUSED_SUPPRESSION.code})
 
-_COLLECT_AFTER = 1_500_000
-"""Bytes of source after which what only cycles keep alive is looked for."""
-
 
 class Runner:
     """Runs the engine over files and gathers the outcome."""
@@ -58,41 +50,53 @@ class Runner:
         write: bool = True,
         results: Results | None = None,
         screened: bool = True,
+        jobs: int | None = 1,
     ) -> None:
         """`write` False leaves fixed texts in the outcome only; `screened` is the engine's.
 
         Rules are loaded for the first file that `results` does not know, unless `catalogue` holds
-        them already.
+        them already. At most `jobs` processes lint (None: as many as there are cores); what they
+        find is what one would.
         """
         self._fixing = fixing
         self._write = write
-        self._screened = screened
-        self._catalogue = catalogue
+        self._jobs = jobs
         self._shown = Selections(catalogue)
-        self._reader = Reader()
+        self._linter = Linter(catalogue, screened)
+        self._found: dict[str, Linted | Problem] = {}
         self._fresh: list[tuple[str, str, Linted]] = []
+        self._fresh_elsewhere: list[tuple[list[tuple[str, str, Linted]], Seen]] = []
         self.results = results
-        self.registry: Registry | None = None
-        """The rules, if they were needed."""
         self.outcome = Outcome()
 
-    def _load(self) -> None:
-        """Load LibCST, the engine and the rules. Raises RegistryError."""
-        if self.registry is not None:
-            return
-        from autolint.engine import Engine
-        from autolint.interpreter.project import Project
-        from autolint.registry import Registry
-
-        known = self._catalogue
-        self.registry = known if isinstance(known, Registry) else Registry.load()
-        self._selections = Selections(self.registry)
-        self._project: Project = Project(self._reader.text)
-        self._engine: Engine = Engine(self.registry, self._project, self._screened)
+    @property
+    def registry(self) -> Registry | None:
+        """The rules, if they were needed."""
+        return self._linter.registry
 
     def run(self, files: Sequence[File], progress: Progress | None = None) -> Outcome:
         """Check files of the disk. `progress` is told how many are done, of how many."""
-        return on_deep_stack(lambda: self._run(files, progress))
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            if progress is not None:
+                progress(done, len(files))
+
+        unknown = []
+        for file in files:
+            if self._take_known(file):
+                count()
+            else:
+                unknown.append(file)
+        self._find_in_processes(unknown, count)
+        if unknown:
+            on_deep_stack(lambda: self._run(unknown, count))
+        self._remember()
+        self.outcome.findings = once_enough(self.outcome.findings)
+        self.outcome.findings.sort(key=lambda each: each.order)
+        return self.outcome
 
     def run_bytes(self, file: File, raw: bytes) -> Outcome:
         """Check one file whose bytes are given; nothing is written."""
@@ -100,41 +104,43 @@ class Runner:
         on_deep_stack(lambda: self._check(file, raw))
         return self.outcome
 
-    def _run(self, files: Sequence[File], progress: Progress | None) -> Outcome:
-        collecting = gc.isenabled()
-        # Trees are freed by reference counts; looking for cycles among their nodes costs a tenth.
-        gc.disable()
-        try:
-            seen = 0
-            for done, file in enumerate(files, 1):
-                seen += self._read_and_check(file)
-                if seen > _COLLECT_AFTER:
-                    gc.collect()  # functions and their closures are cycles
-                    gc.freeze()  # what is left are indices, which need not be looked at again
-                    seen = 0
-                if progress is not None:
-                    progress(done, len(files))
-        finally:
-            gc.unfreeze()
-            if collecting:
-                gc.enable()
-        self._remember()
-        self.outcome.findings = once_enough(self.outcome.findings)
-        self.outcome.findings.sort(key=lambda each: each.order)
-        return self.outcome
+    def _find_in_processes(self, files: Sequence[File], count: Callable[[], None]) -> None:
+        """Have files linted by several processes if that pays. Changes nothing."""
+        if self._jobs == 1 or len(files) < 2:
+            return
+        from autolint import workers  # which a run in which nothing is new does without
 
-    def _read_and_check(self, file: File) -> int:
-        """Check a file of the disk; its size if it was read."""
-        if self._take_known(file):
-            return 0
-        try:
-            raw = self._reader.read(file.path)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            self.outcome.problems.append(Problem(file.path, f"file cannot be read: {reason}"))
-            return 0
-        self._check(file, raw)
-        return len(raw)
+        processes = workers.count(files, self._jobs)
+        if processes == 1:
+            return
+        selections = {file.path: self._shown.of(file) for file in files}
+        named = {file.path: _name(selections[file.path], file) for file in files}
+        for share in workers.lint(self._linter, files, processes, count):
+            self._found.update(share.found)
+            fresh = [
+                (named[path], path, each)
+                for path, each in share.found.items()
+                if isinstance(each, Linted) and not each.problems
+            ]
+            if share.seen is not None:
+                self._fresh_elsewhere.append((fresh, share.seen))
+
+    def _run(self, files: Sequence[File], count: Callable[[], None]) -> None:
+        with collecting_seldom():
+            for file in files:
+                found = self._found.get(file.path)
+                if found is None or not self._take_found(file, found):
+                    self._read_and_check(file)
+                if found is None:
+                    count()
+
+    def _read_and_check(self, file: File) -> None:
+        """Check a file of the disk."""
+        raw = self._linter.read(file)
+        if isinstance(raw, Problem):
+            self.outcome.problems.append(raw)
+        else:
+            self._check(file, raw)
 
     def _take_known(self, file: File) -> bool:
         """Take what an earlier run found in a file, unless there is something to change in it."""
@@ -142,29 +148,30 @@ class Runner:
             return False
         selection = self._shown.of(file)
         known = self.results.find(_name(selection, file), file.path, selection.shows)
-        if known is None or any(self._is_wanted(each, selection) for each in known.diagnostics):
+        return known is not None and self._take_linted(known, selection)
+
+    def _take_found(self, file: File, found: Linted | Problem) -> bool:
+        """Take what another process found in a file, unless there is something to change in it.
+
+        Nor is it taken if a file that it depends on was fixed since.
+        """
+        if isinstance(found, Problem):
+            self.outcome.problems.append(found)
+            return True
+        if not found.files.isdisjoint(self.outcome.changed):
             return False
-        outcome = self.outcome
-        outcome.files += 1
-        outcome.functions += known.functions
-        outcome.not_followed += known.not_followed
-        outcome.findings.extend(known.diagnostics)
+        return self._take_linted(found, self._shown.of(file))
+
+    def _take_linted(self, found: Linted, selection: Selection) -> bool:
+        if any(self._is_wanted(each, selection) for each in found.diagnostics):
+            return False
+        self._add(found, selection)
         return True
 
     def _check(self, file: File, raw: bytes) -> None:
-        self._load()
-        selection = self._selections.of(file)
-        result, touched = self._project.touched.recorded(
-            lambda: self._engine.check(file.path, raw, selection)
-        )
-        if self.results is not None and not result.problems:
-            linted = Linted(
-                list(_in_cells(result)),
-                functions=result.functions,
-                not_followed=result.not_followed,
-                files=frozenset(each for each in touched if isinstance(each, str)),
-                imports=frozenset(each for each in touched if not isinstance(each, str)),
-            )
+        selection = self._linter.selection(file)
+        result, linted = self._linter.lint(file, raw)
+        if not result.problems:
             self._fresh.append((_name(selection, file), file.path, linted))
         wanted = any(self._is_wanted(each, selection) for each in result.diagnostics)
         if wanted and file.outside and self._write:
@@ -173,31 +180,33 @@ class Runner:
         elif wanted and result.source is not None:
             change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
             result = change(result.source, result, selection)
+        told = Linted(
+            list(in_cells(result)), result.problems, result.functions, result.not_followed
+        )
+        self._add(told, selection)
+
+    def _add(self, found: Linted, selection: Selection) -> None:
         outcome = self.outcome
         outcome.files += 1
-        outcome.functions += result.functions
-        outcome.not_followed += result.not_followed
-        outcome.problems.extend(result.problems)
+        outcome.functions += found.functions
+        outcome.not_followed += found.not_followed
+        outcome.problems.extend(found.problems)
         outcome.findings.extend(
-            each for each in _in_cells(result) if selection.shows(each.code, each.severity)
+            each for each in found.diagnostics if selection.shows(each.code, each.severity)
         )
 
     def _remember(self) -> None:
         """Give what is new to the results that are kept."""
-        if self.results is None or not self._fresh:
+        if self.results is None:
             return
-        paths = self._project.paths
-        self.results.add(
-            self._fresh,
-            Seen(
-                self._reader.stamps,
-                # A fixed file is not what its users were checked with.
-                self._reader.unsteady | self.outcome.changed.keys(),
-                paths.asked,
-                paths.answers,
-                paths.changed,
-            ),
-        )
+        batches = [*self._fresh_elsewhere]
+        own = self._linter.seen()
+        if own is not None:
+            batches.append((self._fresh, own))
+        for fresh, seen in batches:
+            # A fixed file is not what its users were checked with.
+            unsteady = seen.unsteady | self.outcome.changed.keys()
+            self.results.add(fresh, replace(seen, unsteady=unsteady))
 
     def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
         """Apply fixes and lint again until nothing is left to fix."""
@@ -215,11 +224,11 @@ class Runner:
                 rejected[_key(each)] = _rejection(each, reason)
             if not applied.fixed:
                 break
-            after = self._engine.check_source(applied.source, selection)
+            after = self._linter.engine.check_source(applied.source, selection)
             if not _mends(applied.fixed, result, after):
                 first_one = applied.fixed[0]
                 applied = fix.apply(source, [first_one])
-                after = self._engine.check_source(applied.source, selection)
+                after = self._linter.engine.check_source(applied.source, selection)
                 if not _mends([first_one], result, after):
                     reason = "the finding would stay, or bring another: a fault of the rule"
                     rejected[_key(first_one)] = _rejection(first_one, reason)
@@ -248,7 +257,7 @@ class Runner:
             message = "suppressions were not added: the lines leave no place for a comment"
             first.problems.append(Problem(before.path, message))
             return first
-        result = self._engine.check_source(after, selection)
+        result = self._linter.engine.check_source(after, selection)
         if not self._keep(before, after):
             return first
         self.outcome.suppressed += len(shown)
@@ -281,13 +290,6 @@ def _name(selection: Selection, file: File) -> str:
     return f"{' '.join(sorted(selection.entries))} {file.config.target_torch}"
 
 
-def _in_cells(result: FileResult) -> Iterator[Diagnostic]:
-    """The findings of a file as they are told."""
-    source = result.source
-    for each in result.diagnostics:
-        yield source.in_cells(each) if isinstance(source, Notebook) else each
-
-
 def _key(found: Diagnostic) -> tuple[str, ...]:
     """What a finding is known by from round to round, while lines move."""
     return (found.code, found.message, found.excerpt.strip())
@@ -304,40 +306,6 @@ def _mends(fixed: Iterable[Diagnostic], before: FileResult, after: FileResult) -
 def _rejection(found: Diagnostic, reason: str) -> Problem:
     message = f"fix of {found.code} at line {found.line} was not applied: {reason}"
     return Problem(found.path, message, found.code)
-
-
-def on_deep_stack(work: Callable[[], T]) -> T:
-    """Call `work` in a thread whose stack bears deep trees; raises what it raises."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = _started(target)
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
-
-
-def _started(target: Callable[[], None]) -> threading.Thread:
-    before = threading.stack_size()
-    try:
-        for size in _STACK_SIZES:
-            thread = threading.Thread(target=target, name="autolint", daemon=True)
-            try:
-                threading.stack_size(size)
-                thread.start()
-            except (RuntimeError, ValueError):
-                continue  # The system limits memory or stacks.
-            return thread
-        raise MemoryError("no thread can be started")
-    finally:
-        threading.stack_size(before)
 
 
 def once_enough(findings: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -19,12 +19,12 @@ from pygls.uris import from_fs_path, to_fs_path
 import autolint
 from autolint import noqa
 from autolint.config import ConfigError, Configs, Overrides
+from autolint.deep_stack import on_deep_stack
 from autolint.diagnostic import Diagnostic, TextEdit
 from autolint.engine import Engine
 from autolint.files import File, PathError, discover
 from autolint.interpreter.project import Project
 from autolint.registry import Registry
-from autolint.runner import on_deep_stack
 from autolint.selection import Selection, check_selector
 from autolint.selections import Selections
 from autolint.severity import Severity

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from autolint.concrete import parse_concrete
 from autolint.config import Config
+from autolint.deep_stack import on_deep_stack
 from autolint.diagnostic import Diagnostic, Outcome
 from autolint.engine import Engine, FileResult
 from autolint.files import File
@@ -18,7 +19,7 @@ from autolint.interpreter.roots import analyse
 from autolint.interpreter.unit import Unit
 from autolint.locate import Locator
 from autolint.registry import Registry
-from autolint.runner import Fixing, Runner, on_deep_stack, once_enough
+from autolint.runner import Fixing, Runner, once_enough
 from autolint.selection import Selection
 from autolint.source import parse, read_text
 from autolint.testing import Answer, Reported

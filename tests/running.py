@@ -7,6 +7,7 @@ from textwrap import dedent
 from typing import TypeVar
 
 from autolint.concrete import parse_concrete
+from autolint.deep_stack import on_deep_stack
 from autolint.interpreter import events
 from autolint.interpreter.events import Event, Revealed, Scope
 from autolint.interpreter.indexing import index_file
@@ -14,7 +15,6 @@ from autolint.interpreter.project import Project
 from autolint.interpreter.roots import FileAnalysis, analyse
 from autolint.interpreter.unit import Site, Unit
 from autolint.locate import Locator
-from autolint.runner import on_deep_stack
 from autolint.source import parse, read_text
 
 E = TypeVar("E", bound=Event)

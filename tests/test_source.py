@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from autolint.config import Config
+from autolint.deep_stack import on_deep_stack
 from autolint.files import File
 from autolint.registry import Registry
-from autolint.runner import Runner, on_deep_stack
+from autolint.runner import Runner
 from autolint.source import DEPTH_LIMIT, SIZE_LIMIT, mentions_torch, read_text
 from tests import fakes
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autolint.config import Config
+from autolint.deep_stack import on_deep_stack
 from autolint.engine import Engine
 from autolint.interpreter.project import Project
 from autolint.registry import Registry
-from autolint.runner import on_deep_stack
 from autolint.selection import Selection
 
 SLOW = 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from autolint.interpreter import machine
 from autolint.interpreter.events import OptimizerStep, Revealed
 from autolint.interpreter.machine import MAX_DEPTH, MAX_LOOP_DEPTH, MAX_RECURSION, MAX_STEPS
 
@@ -54,6 +55,44 @@ def test_steps_in_a_followed_function_count_for_its_root() -> None:
     program = "def f(x):\n" + "    x = x\n" * 700 + "f(1)\n" * 3
     assert run(program, Revealed).finished == [False]
     assert run(program.replace("f(1)\n" * 3, "f(1)\nf(1)\n"), Revealed).finished == [True]
+
+
+def test_what_long_statements_evaluate_is_bounded_for_a_root_and_for_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    function = "def f{}(x):\n" + f"    y = [{'x, ' * 50}]\n" * 4 + "    reveal(x)\n"
+    program = "".join(function.format(number) for number in range(6))
+
+    def finished() -> list[bool]:
+        return run(program, Revealed).finished[1:]
+
+    assert finished() == [True] * 6
+    monkeypatch.setattr(machine, "MAX_EVALUATED_IN_FILE", 700)
+    assert finished() == [True] * 3 + [False] * 3
+    monkeypatch.setattr(machine, "MAX_EVALUATED", 150)
+    assert finished() == [False] * 6
+
+
+def test_functions_without_statements_take_steps_as_well() -> None:
+    lambdas = "".join(
+        f"{name} = lambda x: [{f'{inner}(x), ' * 20}]\n" for inner, name in ("ab", "bc", "cd", "de")
+    )
+    found = run("a = lambda x: x\n" + lambdas + "e(1)\n", Revealed)
+    assert found.finished == [False]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "class A: pass\nA.__call__ = A()\nA()(1)",
+        "class A:\n    @property\n    def __call__(self): return self\nA()(1)",
+        "class A:\n    def __init__(self): self.__call__ = self\nA()(1)",
+    ],
+)
+def test_an_object_that_is_its_own_call_is_called_for_no_longer_than_others(program: str) -> None:
+    found = run(f"{program}\nreveal(torch.ones(2))", Revealed)
+    assert found.finished == [True]
+    assert found.said() == [NO_GRAD]
 
 
 def test_calls_are_followed_six_deep() -> None:

@@ -45,7 +45,7 @@ from autolint.interpreter import (
     snapshots,
     unseen,
 )
-from autolint.interpreter.machine import Frame, Machine
+from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
 from autolint.interpreter.objects import (
     Arguments,
     BoundMethod,
@@ -178,13 +178,14 @@ def _instance_method(
     m: Machine, receiver: Instance, name: str, args: Arguments, node: cst.Call
 ) -> Value:
     value = receiver.attributes.get(name)
+    kept = _deeper if name == "__call__" else call
     if value is not None:
-        return call(m, value, args, node)
+        return kept(m, value, args, node)
     found = classes.lookup(receiver.cls, name) if isinstance(receiver.cls, ClassValue) else None
     if isinstance(found, FunctionValue):
         if found.binding == "property":
             inner = following.follow(m, found, Arguments([receiver]), node)
-            return call(m, inner, args, node)
+            return kept(m, inner, args, node)
         if receiver.assumed and functions.is_stub(found):
             return unseen.unknown_call(m, receiver, args, node)  # meant to be overridden
         given = args
@@ -194,11 +195,22 @@ def _instance_method(
             given = Arguments([receiver, *args.positional], args.keywords, args.star)
         return following.follow(m, found, given, node)
     if found is not None:
-        return call(m, found, args, node)
+        return kept(m, found, args, node)
     if isinstance(receiver, Module):
         return modules.method(m, receiver, name, args, node)
     unseen.weaken(m, [receiver, *args.all()])
     return m.unknown(receiver, *args.all(), origin=m.site(node))
+
+
+def _deeper(m: Machine, callee: Value, args: Arguments, node: cst.Call) -> Value:
+    """Call the `__call__` of an object that is no method: it may be the object itself."""
+    if m.depth >= MAX_DEPTH:
+        return unseen.unknown_call(m, callee, args, node)
+    m.depth += 1
+    try:
+        return call(m, callee, args, node)
+    finally:
+        m.depth -= 1
 
 
 def _class_method(

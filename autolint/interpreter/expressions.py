@@ -42,6 +42,7 @@ from autolint.interpreter.objects import Arguments, ClassValue, FunctionValue
 
 def evaluate(m: Machine, node: cst.CSTNode) -> Value:
     """The value of an expression, after all that its evaluation does."""
+    m.evaluated += 1
     handler = _handlers().get(type(node))
     return Unknown() if handler is None else handler(m, node)
 

@@ -105,6 +105,7 @@ def run_function(
         unseen.weaken(m, [wrapper])
     try:
         if isinstance(function.node, cst.Lambda):
+            m.step()
             frame.statement = caller.statement if caller is not None else function.node
             flow.leave(frame, m, expressions.evaluate(m, function.node.body))
         else:

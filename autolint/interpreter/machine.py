@@ -25,7 +25,11 @@ from autolint.interpreter.unit import Site, Unit
 E = TypeVar("E", bound=Event)
 
 MAX_STEPS = 4_000
-"""Statements run per root; a root that needs more yields nothing."""
+"""Statements and lambdas run per root; a root that needs more yields nothing."""
+MAX_EVALUATED = 100_000
+"""Expressions evaluated per root: statements may be long. A real root needs three per statement."""
+MAX_EVALUATED_IN_FILE = 400_000
+"""Expressions evaluated per file; the roots after that yield nothing."""
 MAX_DEPTH = 6
 """Followed calls inside each other."""
 MAX_RECURSION = 2
@@ -137,6 +141,7 @@ class Machine:
     `shallow`: a constructor is run for the tensors it keeps; the parts that get none are not built.
     `needs` are those of the wanted events; `needs_elsewhere`, in another file, where no tensor is
     given. `local_leads` are names of functions of this file that hold a trigger.
+    `evaluated` counts the expressions of the file that were evaluated so far.
     `dropped` is the call that is a statement of its own; `trial`: where the innermost short block
     stands that catches what it raises.
     """
@@ -162,6 +167,8 @@ class Machine:
         self.frame: Frame = None  # type: ignore[assignment]  # set before anything runs
         self.depth = 0
         self.steps = 0
+        self.evaluated = 0
+        self._most = MAX_EVALUATED
         self.muted = 0
         self.born = 0
         self.shallow = False
@@ -224,10 +231,15 @@ class Machine:
         """The names that the running function, or module body, uses."""
         return self.frame.names_used()
 
+    def count_anew(self) -> None:
+        """A root begins: it may use up steps of its own."""
+        self.steps = 0
+        self._most = min(self.evaluated + MAX_EVALUATED, MAX_EVALUATED_IN_FILE)
+
     def step(self) -> None:
         """Count one statement. Raises BoundReached."""
         self.steps += 1
-        if self.steps > MAX_STEPS:
+        if self.steps > MAX_STEPS or self.evaluated > self._most:
             raise BoundReached
 
     # ------------------------------------------------------------------ state

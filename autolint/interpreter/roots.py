@@ -82,7 +82,7 @@ class _Runner:
 
     def _root(self) -> None:
         m = self.m
-        m.steps = 0
+        m.count_anew()
         m.depth = 0
         m.muted = 0
         m.born = Cell.clock()
@@ -120,7 +120,7 @@ class _Runner:
         """Bind what is defined and imported after the point where the bound was reached."""
         m = self.m
         m.frame = self._frame()
-        m.steps = 0
+        m.count_anew()
         m.loops, m.guards = (), ()
         try:
             for statement in body:

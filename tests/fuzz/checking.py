@@ -114,7 +114,8 @@ class Target:
         tally.bounded += result.not_followed
         tally.findings += len(result.diagnostics)
         for problem in result.problems:
-            yield f"{problem.message}\n{problem.details}"
+            # Where a recursion without end began is one call out of thousands.
+            yield f"{problem.message}\n{problem.details[-3000:]}"
 
 
 def _shown(each: Input) -> str:

@@ -23,6 +23,7 @@ from autolint.autograd.values import (
 )
 from autolint.interpreter.events import (
     Age,
+    AliasKept,
     AliasReshaped,
     Backward,
     Carried,
@@ -76,6 +77,7 @@ from autolint.severity import Severity
 
 __all__ = [
     "Age",
+    "AliasKept",
     "AliasReshaped",
     "Backward",
     "Because",

@@ -20,13 +20,16 @@ Good:
 
 An error if it is kept in the loop that steps and loaded back, a warning if it was kept before that
 loop, or is saved to a file. At info: it is loaded into another module, returned from a function,
-or copied where the model is on a GPU (`.cpu()`).
+or copied where the model is on a GPU (`.cpu()`); a parameter's `.data` or `.detach()` that is kept
+over a step and computed with then, and a `.grad` that is kept over a backward without `zero_grad`
+between.
 
 Not reported: a `state_dict()` that is saved, loaded or averaged before the next step; one that is
 replaced in each iteration; `copy.deepcopy`, `.clone()`; one whose values were replaced; the
 `state_dict` of an optimizer; `load_state_dict(other.state_dict())`, which copies.
 
-Fix: `copy.deepcopy(...)` around the call of `state_dict`.
+Fix: `copy.deepcopy(...)` around the call of `state_dict`; `.clone()` behind an alias (offered: the
+alias may be kept to be written).
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from autolint.api import Because, Edit, Finding, Fix, Rule, Severity, SnapshotUsed, Tri
+from autolint.api import AliasKept, Because, Edit, Finding, Fix, Rule, Severity, SnapshotUsed, Tri
 
 RULE = Rule(__name__, __doc__, code="AG112", severity=Severity.ERROR)
 
@@ -57,6 +60,25 @@ def check(used: SnapshotUsed) -> Iterator[Finding]:
         fix=_fix(used),
         severity=_severity(used),
         fault=used.made,
+    )
+
+
+@RULE.on(AliasKept)
+def check_alias(kept: AliasKept) -> Iterator[Finding]:
+    """A parameter or gradient that was kept under a name; it may be kept as a handle."""
+    if kept.scope.optimizer_code:
+        return  # What keeps parameters to write them is an optimizer or an average.
+    text = kept.made.text
+    does = "each backward adds to it" if kept.through == "grad" else "it changes with each step"
+    edit = Edit("append", kept.made.node, ".clone()")
+    yield Finding(
+        kept.made,
+        f"`{text}` is no copy: {does}, so what is used later is not the value that was kept; "
+        f"use `{text}.clone()`",
+        because=(Because(kept.changed, "changed here"), Because(kept.site, "used here")),
+        fix=None if kept.made.unit.indent else Fix("copy it", (edit,), safe=False),
+        severity=Severity.INFO,
+        fault=kept.made,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autolint.autograd.values import MAYBE, NO, YES, Tri
-from autolint.interpreter.events import SnapshotUsed
+from autolint.interpreter.events import AliasKept, SnapshotUsed
 
 from .running import line, run
 
@@ -160,3 +160,54 @@ def test_of_two_unknown_optimizers_neither_is_taken_to_be_the_models() -> None:
         "    model.load_state_dict(state)\n"
     )
     assert not run(program, SnapshotUsed).of(SnapshotUsed)
+
+
+# ---------------------------------------------------------------------- aliases
+
+
+@pytest.mark.parametrize(
+    ("kept", "through"), [("net.weight.data", "data"), ("net.weight.detach()", "detach")]
+)
+@pytest.mark.parametrize(
+    "use", ["kept - net.weight", "torch.equal(kept, net.weight)", "net.weight.data.copy_(kept)"]
+)
+def test_an_alias_that_a_step_changes(kept: str, through: str, use: str) -> None:
+    found = run(NET + f"kept = {kept}\noptimizer.step()\n{use}").one(AliasKept)
+    assert (found.through, line(found.made), line(found.changed)) == (through, 3, 4)
+    assert line(found.site) == 5
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "kept = net.weight.detach().clone()\noptimizer.step()\nkept + 1",
+        "optimizer.step()\nkept = net.weight.detach()\nkept + 1",
+        "kept = net.weight.detach()\nkept + 1\noptimizer.step()",
+        "kept = nn.Linear(2, 2).weight.detach()\noptimizer.step()\nkept + 1",
+        "net.requires_grad_(False)\nkept = net.weight.detach()\noptimizer.step()\nkept + 1",
+        "kept = net(torch.ones(2)).detach()\noptimizer.step()\nkept + 1",
+    ],
+)
+def test_what_a_step_does_not_change(lines: str) -> None:
+    assert not run(NET + lines, AliasKept).of(AliasKept)
+
+
+FILLED = "net(torch.ones(2)).sum().backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "changed"),
+    [
+        (FILLED, True),
+        ("", False),
+        ("optimizer.zero_grad()\n" + FILLED, False),
+        ("optimizer.zero_grad(set_to_none=False)\n" + FILLED, True),
+        ("net.zero_grad()\n" + FILLED, False),
+        ("net.weight.grad = None\n" + FILLED, False),
+        (FILLED + "optimizer.zero_grad()\n", True),
+        ("nn.Linear(2, 2)(torch.ones(2)).sum().backward()\n", False),
+    ],
+)
+def test_a_gradient_that_is_added_to(between: str, changed: bool) -> None:
+    program = NET + FILLED + "kept = net.weight.grad\n" + between + "kept + 1"
+    assert bool(run(program, AliasKept).of(AliasKept)) is changed

@@ -8,6 +8,7 @@ from autolint.autograd.describe import describe
 from autolint.autograd.values import MAYBE, NO, YES, GradMode, Kind, Through, Tri
 from autolint.interpreter.events import (
     Age,
+    AliasKept,
     AliasReshaped,
     Attempt,
     Backward,
@@ -66,6 +67,7 @@ def saving(found: tuple[SavedBy, ...]) -> set[tuple[str, int, Tri]]:
 def test_every_event_is_tested_here() -> None:
     tested = {
         Attempt,
+        AliasKept,
         AliasReshaped,
         Backward,
         ClassDecorated,
@@ -141,9 +143,9 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "u.data.t_()\n"
         "net = nn.Linear(2, 2)\nnet.train()\n"
         "fit = torch.optim.SGD(net.parameters(), lr=0.1)\n"
-        "kept = net.state_dict()\n"
+        "kept, alias = net.state_dict(), net.weight.detach()\n"
         "for i in range(9):\n    net.eval()\n    fit.step()\n"
-        "net.load_state_dict(kept)\n"
+        "net.load_state_dict(kept)\nalias + 1\n"
         "late = torch.optim.SGD([u], lr=0.1)\n"
         "scheduler = torch.optim.lr_scheduler.StepLR(late, 1)\n"
         "for i in range(9):\n    scheduler.step()\n    late.step()\n"

@@ -23,7 +23,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.interpreter import alternatives
-from autolint.interpreter.events import Moment, SnapshotUsed
+from autolint.interpreter.events import AliasKept, Moment, SnapshotUsed
 from autolint.interpreter.iteration import holders_of, trainable
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments
@@ -82,26 +82,27 @@ def edit(m: Machine, found: StateDict) -> None:
 
 def stepped(m: Machine, optimizer: Optimizer, site: Site) -> None:
     """An optimizer changes its parameters."""
-    if not m.listens(SnapshotUsed):
+    if not m.listens(SnapshotUsed) and not m.listens(AliasKept):
         return
-    known = (each for each in _updates(m) if each.moment.site.node is not site.node)
+    known = (each for each in updates(m) if each.moment.site.node is not site.node)
     now = Update(m.moment(site), Cell.clock(), optimizer)
     m.heap.put(m.facts, "updates", (*known, now))
 
 
-def _updates(m: Machine) -> tuple[Update, ...]:
+def updates(m: Machine) -> tuple[Update, ...]:
+    """The steps that were seen, the latest one of each place."""
     found: tuple[Update, ...] = m.facts.get("updates", ())
     return found
 
 
 def used(m: Machine, value: Value, how: str, node: cst.CSTNode, into: Value | None = None) -> None:
     """What was kept is loaded (`into` a module), saved or returned."""
-    updates = _updates(m)
-    if not updates or not m.listens(SnapshotUsed):
+    steps = updates(m)
+    if not steps or not m.listens(SnapshotUsed):
         return
     targets = holders_of(m, into) if into is not None else ()
     for found in _inside(value, _DEPTH):
-        for update in reversed(updates):
+        for update in reversed(steps):
             sure = _changes(m, update, found)
             if sure is NO:
                 continue

@@ -19,7 +19,7 @@ from autolint.autograd.values import (
     Value,
     resolve,
 )
-from autolint.interpreter import alias_use
+from autolint.interpreter import alias_use, kept_aliases
 from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.unit import Site
@@ -76,6 +76,7 @@ def operate(
     """The result of an op on these operands (by parameter position)."""
     found, unseen = operands_of(m, values)
     claims = alias_use.use(m, found, site)
+    kept_aliases.computed(m, found, site)
     if kind is None:
         kind = facts.result_kind([promoted(values)])
     if not ranked:

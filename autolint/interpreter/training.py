@@ -25,7 +25,7 @@ from autolint.autograd.values import (
     resolve,
 )
 from autolint.autograd.walking import Walk, free, walk
-from autolint.interpreter import alias_use, freezing, scalers
+from autolint.interpreter import alias_use, freezing, kept_aliases, scalers
 from autolint.interpreter.behind import behind
 from autolint.interpreter.events import Attempt, Backward, StaleSaved
 from autolint.interpreter.freed import met
@@ -125,6 +125,7 @@ def _run(
             _perhaps_filled(m, target.retained)
     moment = m.moment(site)
     scaled, scaler = scalers.scaling(m, tensor, found)
+    kept_aliases.filled(m, reached.items(), site)
     for holder, sure in reached.items():
         scalers.reach(m, holder, scaled, scaler)
         graph.reach(m.heap, holder, sure, site)

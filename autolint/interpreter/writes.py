@@ -12,7 +12,7 @@ from autolint.autograd import graph, raising
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.tensor import Array, GradHolder, Storage, Tensor
 from autolint.autograd.values import MAYBE, NO, YES, Through, Tri, Value, Word
-from autolint.interpreter import alias_use, tensors
+from autolint.interpreter import alias_use, kept_aliases, tensors
 from autolint.interpreter.events import (
     AliasReshaped,
     Attempt,
@@ -50,6 +50,7 @@ def write(
         target.off.written = True
     found, unseen = tensors.operands_of(m, operands)
     alias_use.use(m, [(0, target), *found], site)
+    kept_aliases.computed(m, found, site)
     if m.listens(Attempt):
         raises = raising.write_raises(m.autograd.mode, target, found)
         m.emit(Attempt, site, act="in-place write", raises=raises)
@@ -193,6 +194,7 @@ def clear(
 ) -> None:
     """Gradients are set to None or zero; those of `unsure` sets, perhaps."""
     moment = m.moment(site)
+    kept_aliases.cleared(m, holders, site, to_none)
     for holder in holders:
         if holder in unsure:
             graph.clear_perhaps(m.heap, holder, to_none)

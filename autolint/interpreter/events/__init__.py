@@ -51,7 +51,7 @@ from autolint.interpreter.events.optimized import (
     NothingTrained,
     PartReplaced,
 )
-from autolint.interpreter.events.snapshots import SnapshotUsed
+from autolint.interpreter.events.snapshots import AliasKept, SnapshotUsed
 from autolint.interpreter.events.training import (
     Age,
     Backward,
@@ -70,6 +70,7 @@ from autolint.interpreter.events.training import (
 
 __all__ = [
     "Age",
+    "AliasKept",
     "AliasReshaped",
     "Attempt",
     "Backward",

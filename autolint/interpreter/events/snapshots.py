@@ -30,3 +30,19 @@ class SnapshotUsed(Event):
     own: Tri
     stepped: Tri
     moved: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasKept(Event):
+    """An alias of a parameter, or its gradient, is computed with after its memory changed.
+
+    `through` is data, detach or grad; `made` is where it was taken, `changed` the step, or the
+    backward that added to the gradient, since then.
+    """
+
+    triggers = frozenset({"data", "detach", "grad"})
+    company = frozenset({"step"})
+
+    through: str
+    made: Site
+    changed: Site

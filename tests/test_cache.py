@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +124,54 @@ def test_a_cache_that_cannot_be_written_is_one_note(project: Path) -> None:
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("note: no cache is kept") == 1
+
+
+def kept(folder: Path) -> dict[str, Any]:
+    """What the cache holds of the results."""
+    [path] = (folder / ".autolint_cache").glob("results-*.json")
+    content: dict[str, Any] = json.loads(path.read_bytes().partition(b"\n")[2])
+    return content
+
+
+def test_what_no_result_needs_any_more_is_dropped(project: Path) -> None:
+    module = (project / "lib.py").read_text()
+    for number in range(12):
+        package = project / f"old{number}"
+        package.mkdir()
+        (package / "base.py").write_text(module)
+        (package / "user.py").write_text(USER.replace("from lib", "from base"))
+    (project / "other.py").write_text("import torch\nimport old3.base\nimport old4.user\n")
+    first, _ = check(project)
+    for number in range(12):
+        if number not in (3, 4):
+            shutil.rmtree(project / f"old{number}")
+    (project / "other.py").write_text("import torch\nimport old4.base\n")
+    left = [each for each in first if each[0].split("/")[0] in ("user.py", "old3", "old4")]
+    assert check(project) == (left, True)
+    content = kept(project)
+    assert sorted(content["stamps"]) == sorted(map(str, project.rglob("*.py")))
+    assert not any("old7" in folder for folder in content["folders"])
+    numbers = [number // 2 for _, names in content["folders"].values() for number in names.values()]
+    assert sorted(numbers) == list(range(len(numbers)))
+    # What is left is still known, and still depends on what it depended on.
+    assert check(project) == (left, False)
+    (project / "old4" / "base.py").write_text(PLAIN)
+    without = [each for each in left if not each[0].startswith("old4")]
+    assert check(project) == (without, True)
+    (project / "lib.py").unlink()
+    (project / "lib").mkdir()
+    (project / "lib" / "__init__.py").write_text(PLAIN)
+    assert check(project) == ([each for each in without if each[0] != "user.py"], True)
+
+
+def test_a_few_dropped_results_are_not_worth_the_renumbering(project: Path) -> None:
+    for number in range(5):
+        (project / f"other{number}.py").write_text("import torch\n")
+    check(project)
+    (project / "other1.py").write_text("import torch\nx = 1\n")
+    (project / "user.py").unlink()
+    check(project)
+    assert str(project / "user.py") in kept(project)["stamps"]
 
 
 def test_clean_removes_the_cache_and_nothing_else(project: Path) -> None:

@@ -1,4 +1,4 @@
-"""The results of earlier runs, by selection and path; see `_Content` for the form on disk."""
+"""The results of earlier runs, by selection and path; see `Content` for the form on disk."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable
 from typing import Any, TypedDict
 
 from autolint.cache.coding import decode, encode
+from autolint.cache.compacting import compact
 from autolint.cache.place import TAG, Place
 from autolint.cache.stamps import Stamp, renewed, same
 from autolint.diagnostic import Diagnostic
@@ -20,7 +21,7 @@ _DAMAGE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading raises if the content is not in our form."""
 
 
-class _Content(TypedDict):
+class Content(TypedDict):
     """What the file holds. Numbers in texts are positions, or the numbers of probes."""
 
     key: str
@@ -115,6 +116,7 @@ class Results:
         ]
         for own, path in gone:
             del own[path]
+        compact(self._content)
         self._place.write(_NAME, self._content)
 
     def _numbered_imports(self, seen: Seen, lost: Container[Import]) -> dict[Import, str]:
@@ -202,5 +204,5 @@ def _stamp(row: Any) -> Stamp | None:
     return None if row is None else Stamp(*row)
 
 
-def _empty(key: str) -> _Content:
+def _empty(key: str) -> Content:
     return {"key": key, "stamps": {}, "folders": {}, "imports": {}, "results": {}}

@@ -179,6 +179,19 @@ for _ in range(2):
         y = x.data
 y *= y
 """,
+    "a tensor that took the memory of an inference tensor": """
+w = torch.ones(3)
+with torch.inference_mode():
+    w.data = torch.zeros_like(w)
+w.add_(1)
+""",
+    "a view whose base was written": """
+w = torch.ones(3, requires_grad=True).sin()
+with torch.no_grad():
+    x = w.view(-1)
+w.copy_(x)
+w.add_(x)
+""",
     "a part of a gradient": """
 w = torch.ones(3, requires_grad=True)
 (g,) = torch.autograd.grad(w.sum(), [w], retain_graph=True)

@@ -46,3 +46,8 @@ def history_base(tensor: Tensor) -> Tensor:
     """The tensor that a view of views is a view of in the end: torch asks no other for its flag."""
     *_, base = sharing_history(tensor)
     return base
+
+
+def is_base(tensor: Tensor) -> bool:
+    """Whether a tensor has a history of its own: it is no view."""
+    return tensor.source is None or tensor.state.cut

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from autolint.autograd import graph
 from autolint.autograd.graph import Node, Saved
-from autolint.autograd.identity import alternatives, doubles, history_base, sharing_history
+from autolint.autograd.identity import alternatives, doubles, history_base, is_base, sharing_history
 from autolint.autograd.objects import Module
 from autolint.autograd.op_facts import OpFacts
 from autolint.autograd.recording import Operand, Recorder
@@ -18,14 +18,12 @@ from autolint.autograd.tensor import GradHolder, Storage, Tensor, TensorState, W
 from autolint.autograd.values import (
     MAYBE,
     NO,
-    NO_GRAD_YET,
     YES,
     GradMode,
     Kind,
     Origin,
     Through,
     Tri,
-    Word,
 )
 
 
@@ -74,6 +72,13 @@ class Autograd(Recorder):
         for view in tensor.state.views:
             if view.state.node is None:
                 self.set_requires_grad(view, NO)
+            elif view.source is not None:
+                # It has its history until the memory is written: then torch asks the base again.
+                node = Node("a view", ((view.state.node, MAYBE),), (), view.origin, self.stamp)
+                facts = vars(view.state)
+                self.heap.put(facts, "node", node)
+                self.heap.put(facts, "requires_grad", MAYBE)
+                self.heap.put(facts, "leaf", MAYBE)
 
     def take_data(self, tensor: Tensor, given: Tensor) -> None:
         """After `tensor.data = given`: what the tensor takes over from the new memory.
@@ -145,6 +150,7 @@ class Autograd(Recorder):
                 if wrapped is not NO:
                     node.saved += (Saved(None, Storage(), wrapped),)
             facts_of = vars(state)
+            self._retain_on(tensor, node, sure=len(chain) == 1 and sure is YES)
             self.heap.put(facts_of, "requires_grad", after)
             if before is YES and state.leaf is YES:
                 continue
@@ -174,6 +180,18 @@ class Autograd(Recorder):
                 self._follow(other, written, seen, origin, sure=False)
         return node
 
+    def _retain_on(self, tensor: Tensor, node: Node, sure: bool) -> None:
+        """A gradient that is to be retained is that of the written value from now on."""
+        state = tensor.state
+        if state.retains_grad is NO:
+            return
+        if state.node is not None and state.node.retained is state:
+            self.heap.put(vars(state.node), "retained", None)
+        self.heap.put(vars(node), "retained", state)
+        if not sure:
+            for name, fact in (("absent", MAYBE), ("guessed", True), ("given", True)):
+                self.heap.put(vars(state), name, fact)
+
     def _follow(
         self, base: Tensor, written: set[int], seen: set[int], origin: Origin, sure: bool = True
     ) -> None:
@@ -188,6 +206,8 @@ class Autograd(Recorder):
             same = sure and view.storage is base.storage and not view.state.perhaps
             if id(view.state) not in written:
                 self._take_history(view, base, same, origin)
+                if view.state.fixed:
+                    self.heap.put(vars(view.state), "outdated", True)
             self._follow(view, written, seen, origin, same)
 
     def _take_history(self, tensor: Tensor, source: Tensor, sure: bool, origin: Origin) -> None:
@@ -216,12 +236,10 @@ class Autograd(Recorder):
         value = value | _held(tensor)
         self.set_trainable(state.members, value)
         self._put_flag(state, value)
-        if value is not NO and state.leaf is YES and Word.NONE in state.words:
-            self.heap.put(vars(state), "words", NO_GRAD_YET)
-        if isinstance(state.owner, Module):
-            own = state.owner.trainable  # of all its parameters, of which this is one
-            self.heap.put(vars(state.owner), "trainable", Tri.join(own, value))
-        self._spread_flag(state, value)
+        if value is YES and tensor.source is not None and not state.perhaps:
+            self.heap.put(vars(state), "accumulates", True)
+        self._flag_owner(state, value)
+        self._spread_flag(state, value, asked=is_base(tensor))
 
     def _put_flag(self, state: TensorState, value: Tri) -> None:
         if state.leaf is not YES:
@@ -230,18 +248,30 @@ class Autograd(Recorder):
             value = YES if value is YES else own & MAYBE if value is NO else unsure
         self.heap.put(vars(state), "requires_grad", value)
 
-    def _spread_flag(self, state: TensorState, value: Tri) -> None:
-        """Let what may be the same tensor have its new flag, and views that ask their base."""
+    def _flag_owner(self, state: TensorState, value: Tri) -> None:
+        """A flag of one of the parameters of a layer says something of all of them."""
+        owner = state.owner
+        if isinstance(owner, Module):
+            self.heap.put(vars(owner), "trainable", Tri.join(owner.trainable, value))
+
+    def _spread_flag(self, state: TensorState, value: Tri, asked: bool = True) -> None:
+        """Let what may be the same tensor have its new flag, and views that ask their base.
+
+        `asked`: it is that base.
+        """
         others = doubles(state)
         for other in others:
             own = other.state.requires_grad
             self.heap.put(vars(other.state), "requires_grad", Tri.join(own, value))
+            self._flag_owner(other.state, value)
             if value is not NO and other.state.perhaps:
                 self._lead_on(other)
         seen = {id(state), *(id(other.state) for other in others)}
-        self._flag_views(state, value, seen)
+        if asked:
+            self._flag_views(state, value, seen)
         for other in others:
-            self._flag_views(other.state, MAYBE, seen)
+            if is_base(other):
+                self._flag_views(other.state, MAYBE, seen)
 
     def _flag_views(self, state: TensorState, value: Tri, seen: set[int]) -> None:
         for view in state.views:

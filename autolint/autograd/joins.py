@@ -60,7 +60,7 @@ class Joiner:
             return right if left is MISSING else left
         if isinstance(left, Value) and isinstance(right, Value):
             return self.values(left, right)
-        if key in ("open", "given", "guessed", "has_stepped"):
+        if key in ("open", "given", "guessed", "has_stepped", "outdated"):
             return left or right
         if isinstance(left, Tri) and isinstance(right, Tri):
             return Tri.join(left, right)

@@ -22,8 +22,8 @@ def write_raises(mode: GradMode, target: Tensor, operands: Sequence[Operand]) ->
         return NO
     state = target.state
     outside = NO if mode is GradMode.INFERENCE else state.inference
-    if any(source.state.cut for source in target.sources()):
-        outside = outside & MAYBE  # A detached alias of an inference tensor may be a normal one.
+    if any(source.state.cut or source.state.rebound[1] for source in target.sources()):
+        outside = outside & MAYBE  # An alias of an inference tensor may have a counter of its own.
     if mode.off or outside is YES:
         return outside & target.tensor
     recorded = state.requires_grad
@@ -34,6 +34,10 @@ def write_raises(mode: GradMode, target: Tensor, operands: Sequence[Operand]) ->
     refused = NO
     for other, same in ((target, YES), *((other, MAYBE) for other in alternatives(state))):
         refused = refused | (same & _refuses(other, recorded))
+    if any(tensor.state.outdated for tensor in (target, *(given for _, given in operands))):
+        refused = refused | MAYBE
+    if state.inference is not NO:
+        refused = refused & MAYBE  # Autograd's checks are not made for an inference tensor.
     raises = outside | refused
     return raises & MAYBE if mode in (GradMode.EITHER, GradMode.UNKNOWN) else raises & target.tensor
 
@@ -44,7 +48,7 @@ def _refuses(tensor: Tensor, recorded: Tri) -> Tri:
     refused = recorded & state.requires_grad & state.leaf
     base = tensor
     while base.source is not None and not base.state.cut:
-        if base.state.several or not base.state.accumulates:
+        if base.state.fixed:
             # One of several views, or made where nothing was recorded: so are views of it.
             refused = refused | (recorded & MAYBE if base.state.perhaps else recorded)
         base = base.source
@@ -64,11 +68,15 @@ def backward_raises(loss: Tensor, found: Walk, given: bool) -> Tri:
         return MAYBE
     if loss.state.requires_grad is NO or found.freed:
         return YES
+    if loss.state.fixed and loss.state.leaf is YES and not loss.state.accumulates:
+        return YES  # A view made under no_grad has the flag of its base, and no place of its own.
     if any(_surely_changed(saved) for _, saved, _ in found.stale):
         return YES
-    if loss.state.requires_grad is MAYBE or found.opaque is not NO:
+    if loss.state.requires_grad is MAYBE or found.opaque is not NO or loss.state.outdated:
         return MAYBE
-    if not given and loss.state.rank != 0:
+    if not given and loss.state.kind is Kind.COMPLEX:
+        return YES
+    if not given and (loss.state.rank != 0 or loss.state.kind is Kind.UNKNOWN):
         return MAYBE
     return NO if all(_sound(node) for node, _ in found.nodes) else MAYBE
 
@@ -85,6 +93,10 @@ def _surely_changed(saved: Saved) -> bool:
 
 def _perhaps_changed(saved: Saved) -> bool:
     """Whether a write that autograd counts came after; `.data =` is not counted."""
+    tensor = saved.tensor
+    own = tensor is not None and (tensor.through is not Through.SELF or tensor.state.perhaps)
+    if own and saved.storage.hidden[1] > saved.hidden[1]:
+        return True  # What was reached through `.data` counts the writes through itself.
     memory = ((saved.storage, saved.version), *saved.parts)
     return any(storage.version[1] > version[1] for storage, version in memory)
 

@@ -157,7 +157,7 @@ class Recorder:
         state.dtype = old.dtype if kind is old.kind else None
         state.sized = state.sized or (rank is None and old.sized and op not in _SHRINKING)
         state.placed = old.placed
-        state.several = op.lstrip(".") in _TOGETHER
+        state.fixed = self.mode.off or op.lstrip(".") in _TOGETHER
         view = Tensor(
             state, tensor.storage, origin, tensor.grade, tensor.through, tensor, None, tensor.tensor
         )

@@ -137,13 +137,14 @@ class TensorState(GradHolder):
     for it; `parameter` says whether it is an `nn.Parameter`; `cut` is True for a detached alias:
     history does not pass from it to its source; `views` are the views that follow this tensor's
     history; `perhaps` are tensors that it may be a view of, or the same object as. `accumulates`
-    is False for a view made under no_grad, whose gradient goes nowhere; `several`: it is a view,
-    made together with others; `members` are the holders that a summary element stands for (the `p`
-    of `for p in model.parameters()`); `owner` is the layer that a `.weight` belongs to; `grad_of`
-    are the sets whose `.grad` this is; `memory` is its storage; `buffer` marks an `nn.Buffer`.
-    `lost` tells where the history of what it was made from ended; `marked` is where it was told to
-    require grad all the same. `lost_leaf` and `rebound_from` tell of a leaf whose place or name
-    this tensor took.
+    is False for a view made under no_grad, whose gradient goes nowhere; `fixed`: it is such a view,
+    or was made together with others; `outdated`: such a view whose base may have been written
+    since, so that torch may refuse any use of it; `members` are the holders that a summary element
+    stands for (the `p` of `for p in model.parameters()`); `owner` is the layer that a `.weight`
+    belongs to; `grad_of` are the sets whose `.grad` this is; `memory` is its storage; `buffer`
+    marks an `nn.Buffer`. `lost` tells where the history of what it was made from ended; `marked` is
+    where it was told to require grad all the same. `lost_leaf` and `rebound_from` tell of a leaf
+    whose place or name this tensor took.
     """
 
     def __init__(
@@ -170,7 +171,8 @@ class TensorState(GradHolder):
         self.parameter = parameter
         self.retains_grad = NO
         self.accumulates = True
-        self.several = False
+        self.fixed = False
+        self.outdated = False
         self.cut = False
         self.views: tuple[Tensor, ...] = ()
         self.perhaps: tuple[Tensor, ...] = ()

@@ -9,7 +9,8 @@ import libcst as cst
 from autolint.autograd import graph, library
 from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
-from autolint.autograd.values import MAYBE, Grade, GradMode, Qualified, Unknown, Value, resolve
+from autolint.autograd.tensor import Tensor
+from autolint.autograd.values import MAYBE, NO, Grade, GradMode, Qualified, Unknown, Value, resolve
 from autolint.interpreter import calls, classes, expressions, flow, modules, names, scalers
 from autolint.interpreter.behind import behind, joined_modules
 from autolint.interpreter.decorators import decorate_by_name
@@ -247,7 +248,7 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
             holder for module in joined_modules(value) for holder in holders_of(m, module)
         )
         _forget_candidates(m, value)
-    elif name == "backward" and not args.positional:
+    elif name == "backward" and all(_is_gradient(given) for given in args.positional[:1]):
         return _as_tensor(m, value, site)
     elif name in ("step", "zero_grad") and not args.positional:
         if looks_like_optimizer(value.name):
@@ -259,6 +260,14 @@ def refine(m: Machine, value: Unknown, name: str, args: Arguments, node: cst.Cal
     if known is not None:
         m.change(value, "refined", known)
     return known
+
+
+def _is_gradient(value: Value) -> bool:
+    """Whether the argument of a backward is the gradient to begin with: no loss, but numbers."""
+    found = resolve(value)
+    if not isinstance(found, Tensor) or found.state.requires_grad is not NO:
+        return False
+    return found.grade is Grade.BUILT and found.state.lost is None
 
 
 def _forget_candidates(m: Machine, value: Unknown) -> None:

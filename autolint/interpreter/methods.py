@@ -230,7 +230,9 @@ def _contiguous(m: Machine, tensor: Tensor, args: Arguments, node: cst.Call) -> 
 
 def in_order(tensor: Tensor) -> bool:
     """Whether a tensor is surely contiguous: made by a factory, or by an op, and no view."""
-    return tensor.source is None and not tensor.storage.parts and tensor.tensor is YES
+    storage = tensor.storage
+    seen = not storage.parts and not storage.unseen
+    return tensor.source is None and seen and tensor.tensor is YES
 
 
 _SPECIAL = {

@@ -101,11 +101,15 @@ def used(m: Machine, value: Value, how: str, node: cst.CSTNode, into: Value | No
     if not steps or not m.listens(SnapshotUsed):
         return
     targets = holders_of(m, into) if into is not None else ()
+    told: set[object] = set()
     for found in _inside(value, _DEPTH):
+        if found.origin in told:
+            continue
         for update in reversed(steps):
             sure = _changes(m, update, found)
             if sure is NO:
                 continue
+            told.add(found.origin)
             assert isinstance(found.origin, Site)
             m.emit(
                 SnapshotUsed,
@@ -119,7 +123,7 @@ def used(m: Machine, value: Value, how: str, node: cst.CSTNode, into: Value | No
                 stepped=sure,
                 moved=found.moved,
             )
-            return
+            break
 
 
 def _inside(value: Value, depth: int) -> Iterator[StateDict]:

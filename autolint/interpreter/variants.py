@@ -27,8 +27,6 @@ def variant(facts: OpFacts, name: str, args: Arguments, given: dict[int, Value])
         return facts
     wanted: list[str] = []
     second = resolve(args.positional[1]) if len(args.positional) > 1 else None
-    if isinstance(second, Tensor):
-        wanted.append("other")
     if "rounding_mode" in facts.parameters:
         wanted.append("rounding" if "rounding_mode" in args.keywords else "no_rounding")
     if isinstance(second, Scalar) and second.kind is not Kind.UNKNOWN:

@@ -20,9 +20,9 @@ def use(m: Machine, operands: list[Operand], site: Site) -> tuple[OffAliasUsed, 
     if m.autograd.mode.off:
         return ()
     claims: list[OffAliasUsed] = []
+    recorded = {id(tensor) for _, tensor in operands if tensor.state.requires_grad is YES}
     for _, tensor in operands:
-        others = (other for _, other in operands if other is not tensor)
-        alone = not any(other.state.requires_grad is YES for other in others)
+        alone = recorded <= {id(tensor)}
         claim = off_alias_used(m, tensor, "operation", site, alone)
         if claim is not None:
             claims.append(claim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -46,18 +47,18 @@ def scan_class(tree: ast.Module, path: str, line: int, name: str) -> ClassScan:
 
 
 def _class_at(tree: ast.Module, line: int, name: str) -> ast.ClassDef | None:
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.ClassDef) and node.lineno == line and node.name == name:
             return node
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.ExceptHandler, ast.match_case)) or (
-                isinstance(child, ast.stmt) and child.lineno <= line <= (child.end_lineno or line)
-            ):
-                stack.append(child)
-            elif isinstance(child, ast.ClassDef):
-                stack.append(child)  # decorators stand above its line
+        for block in ("body", "orelse", "finalbody"):
+            statements: list[ast.stmt] = getattr(node, block, [])
+            # No compound statement shares its first line with another statement before it.
+            at = bisect_right(statements, line, key=lambda each: each.lineno)
+            pending.extend(statements[max(at - 1, 0) : at])
+        for block in ("handlers", "cases"):
+            pending.extend(getattr(node, block, ()))
     return None
 
 

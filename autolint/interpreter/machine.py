@@ -353,7 +353,6 @@ _FRAMEWORK_NAMES = frozenset(
     {"accelerator", "fabric", "manual_backward", "automatic_optimization", "deepspeed", "strategy"}
 )
 _FRAMEWORK_BASES = frozenset({"LightningModule", "Trainer", "LightningLite", "Fabric"})
-_CLEARING = frozenset({"zero_grad", "zero_grads", "zero_"})
 _OPTIMIZER_ARGUMENTS = frozenset({"params", "grads", "param_groups"})
 
 
@@ -377,14 +376,8 @@ def _scope(frame: Frame) -> Scope:
         calls,
         bool(names & _FRAMEWORK_NAMES) or _framework_class(frame.cls),
         any(_optimizer_code(f) for f in chain),
-        clears(context),
+        context.clears,
     )
-
-
-def clears(context: FileContext) -> bool:
-    """Whether anything in the file clears gradients."""
-    everything = [context.index.module_level_names, *context.names.values()]
-    return any(names & _CLEARING for names in everything)
 
 
 def _framework_class(cls: ClassValue | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -15,6 +16,9 @@ from autolint.interpreter.unit import Site, Unit
 
 if TYPE_CHECKING:
     from autolint.interpreter.machine import Frame
+
+
+_CLEARING = frozenset({"zero_grad", "zero_grads", "zero_"})
 
 
 class FileContext:
@@ -34,6 +38,12 @@ class FileContext:
             self.functions.setdefault(info.qualname, info)
             known = self.names.get(info.qualname, frozenset())
             self.names[info.qualname] = known | info.names
+
+    @cached_property
+    def clears(self) -> bool:
+        """Whether anything in the file clears gradients."""
+        everything = [self.index.module_level_names, *self.names.values()]
+        return not all(names.isdisjoint(_CLEARING) for names in everything)
 
     @property
     def foreign(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 

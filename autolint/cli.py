@@ -105,10 +105,19 @@ def main(args: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         status = 130
     except BrokenPipeError:
-        # The reader has seen enough; what is still buffered must not raise at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()  # The reader has seen enough.
         status = 141
+    except OSError as error:
+        _print_no_more()
+        where = error.filename or "standard output"
+        click.echo(f"error: {where}: {error.strerror or error}", err=True)
+        status = 2
     sys.exit(status or 0)
+
+
+def _print_no_more() -> None:
+    """What is still buffered must not raise at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(

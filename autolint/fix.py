@@ -65,8 +65,15 @@ def edited(source: Source, edits: Sequence[TextEdit]) -> str:
     return "".join(pieces)
 
 
-def write(source: Source) -> None:
-    """Replace the file's content in one step, keeping its mode. Raises OSError."""
+def write(source: Source, read: bytes) -> None:
+    """Replace the file's content in one step, keeping its mode.
+
+    Raises OSError, also if the file is not any more as it was `read`: what somebody else wrote
+    meanwhile, or removed, is not ours to undo.
+    """
+    with open(source.path, "rb") as stream:
+        if stream.read() != read:
+            raise OSError("it was changed while it was checked")
     replace(source.path, source.encoded())
 
 

@@ -179,7 +179,7 @@ class Runner:
             result.problems.append(Problem(file.path, message))
         elif wanted and result.source is not None:
             change = self._silence if self._fixing is Fixing.SUPPRESS else self._fix
-            result = change(result.source, result, selection)
+            result = change(result.source, result, selection, raw)
         told = Linted(
             list(in_cells(result)), result.problems, result.functions, result.not_followed
         )
@@ -208,7 +208,9 @@ class Runner:
             unsteady = seen.unsteady | self.outcome.changed.keys()
             self.results.add(fresh, replace(seen, unsteady=unsteady))
 
-    def _fix(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
+    def _fix(
+        self, before: Source, first: FileResult, selection: Selection, raw: bytes
+    ) -> FileResult:
         """Apply fixes and lint again until nothing is left to fix."""
         source, result, fixed = before, first, 0
         rejected: dict[tuple[str, ...], Problem] = {}
@@ -235,14 +237,16 @@ class Runner:
                     continue
             source, fixed, result = applied.source, fixed + len(applied.fixed), after
         if fixed:
-            if self._keep(before, source):
+            if self._keep(before, source, raw):
                 self.outcome.fixed += fixed
             else:
                 result = first
         result.problems.extend(rejected.values())
         return result
 
-    def _silence(self, before: Source, first: FileResult, selection: Selection) -> FileResult:
+    def _silence(
+        self, before: Source, first: FileResult, selection: Selection, raw: bytes
+    ) -> FileResult:
         """Put a comment on each finding that is shown, and lint again."""
         shown = [
             each
@@ -258,16 +262,19 @@ class Runner:
             first.problems.append(Problem(before.path, message))
             return first
         result = self._linter.engine.check_source(after, selection)
-        if not self._keep(before, after):
+        if not self._keep(before, after, raw):
             return first
         self.outcome.suppressed += len(shown)
         return result
 
-    def _keep(self, before: Source, after: Source) -> bool:
-        """Write a fixed file, or note what would be written. False if it could not be."""
+    def _keep(self, before: Source, after: Source, raw: bytes) -> bool:
+        """Write a fixed file, which was `raw`, or note what would be written.
+
+        False if it could not be.
+        """
         if self._write:
             try:
-                fix.write(after)
+                fix.write(after, raw)
             except OSError as error:
                 reason = error.strerror or str(error)
                 problem = Problem(before.path, f"file cannot be written: {reason}")

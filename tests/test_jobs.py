@@ -150,15 +150,30 @@ def test_files_of_a_project_are_fixed_as_by_one_process(
     assert seen[3] != contents(FIXTURES / "projects")
 
 
-def test_what_several_processes_found_is_kept(cli: Cli, shares: list[int]) -> None:
-    cli.write(a="fault()\n", b="other()\n", c="")
-    first = cli("--jobs", "2"), cli.out
+def test_what_several_processes_found_is_kept(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    shares: list[int],
+) -> None:
+    def check(*args: str) -> str:
+        with pytest.raises(SystemExit):
+            main(["--format", "concise", *args])
+        return capsys.readouterr().out
+
+    fault = "x = torch.ones(2, requires_grad=True)\nx.add_(1)\n"
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text(f"import torch\n{fault}")
+    monkeypatch.chdir(tmp_path)
+    first = check("--jobs", "2")
+    assert first.count(" error ") == 3
     assert sum(shares) == 3
-    assert (cli("--jobs", "2"), cli.out) == first
-    cli.write(a="other()\n", b="other()\n", c="fault()\n")
-    cli("--jobs", "2")
-    assert "a.py:2:1" in cli.out
-    assert "found 1 error, 2 warnings in 3 files" in cli.out
+    assert check("--jobs", "2") == first
+    assert sum(shares) == 3
+    (tmp_path / "a.py").write_text("import torch\n")
+    (tmp_path / "b.py").write_text(f"import torch\n\n\n{fault}")
+    assert check("--jobs", "2") == check("--no-cache", "--jobs", "1") != first
+    assert sum(shares) == 5
 
 
 def test_the_bar_counts_files_of_all_processes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,17 +222,16 @@ def test_the_file_at_which_a_process_died_is_named(
     names = [f"f{number:02}" for number in range(40)]
     deadly = ("f00", "f17", "f39")
     cli.write(**{each: "fault('die')\n" if each in deadly else "fault()\n" for each in names})
-    for _ in range(2):  # the second time, what was found is known
-        assert cli("--jobs", "2", "--format", "concise") == 2
-        assert cli.err.splitlines() == [
-            f"error: {each}.py: internal error: the process that checked this file {fate}"
-            for each in deadly
-        ]
-        *findings, last = cli.out.splitlines()
-        assert [each.partition(".")[0] for each in findings] == [
-            each for each in names if each not in deadly
-        ]
-        assert last.startswith("found 37 errors in 37 files")
+    assert cli("--jobs", "2", "--format", "concise") == 2
+    assert cli.err.splitlines() == [
+        f"error: {each}.py: internal error: the process that checked this file {fate}"
+        for each in deadly
+    ]
+    *findings, last = cli.out.splitlines()
+    assert [each.partition(".")[0] for each in findings] == [
+        each for each in names if each not in deadly
+    ]
+    assert last.startswith("found 37 errors in 37 files")
 
 
 def test_if_every_file_is_deadly_the_run_ends(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from autolint.interpreter.events import (
     Attempt,
     Backward,
     ClassDecorated,
+    ConstantGiven,
     DataRebind,
     Discarded,
     Event,
@@ -21,13 +22,18 @@ from autolint.interpreter.events import (
     FreshLayerCalled,
     FrozenMoves,
     FunctionalDropout,
+    FunctionCalled,
     GeneratorReused,
     GivenToNumpy,
     GradientClipped,
+    GradientForgotten,
+    GradientsMiscounted,
     GradModeUnused,
     GradRead,
     InitMissing,
     InPlaceWrite,
+    InputWritten,
+    KeptOnContext,
     LayersRepeated,
     LeafLost,
     LeafRebound,
@@ -71,7 +77,13 @@ def test_every_event_is_tested_here() -> None:
         AliasReshaped,
         Backward,
         ClassDecorated,
+        ConstantGiven,
         DataRebind,
+        FunctionCalled,
+        GradientForgotten,
+        GradientsMiscounted,
+        InputWritten,
+        KeptOnContext,
         GradRead,
         GradientClipped,
         Discarded,
@@ -155,6 +167,14 @@ def test_an_event_that_nobody_wants_is_not_given(kind: type[Event]) -> None:
         "kept = nn.Linear(2, 2)\nmoves = torch.optim.SGD(kept.parameters(), lr=0.1)\n"
         "kept(w).sum().backward()\nmoves.step()\nkept.requires_grad_(False)\nmoves.step()\n"
         "none = torch.optim.SGD(nn.Linear(2, 2).requires_grad_(False).parameters())\nnone.step()\n"
+        "class P(torch.autograd.Function):\n"
+        "    def forward(ctx, x, k):\n        x.mul_(k)\n        ctx.x = x\n        return x\n"
+        "    def backward(ctx, g):\n        if ctx.x.sum() > 0:\n            return 2 * g\n"
+        "        return g * 2, g * 3\n"
+        "class Q(torch.autograd.Function):\n"
+        "    def forward(ctx, x):\n        return x * 2\n"
+        "    def backward(ctx, g):\n        2 * g\n"
+        "P.apply(u, 3)\nQ()(u)\n"
     )
     assert {type(event) for event in run(program, kind).events} == {kind}
 

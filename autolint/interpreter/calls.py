@@ -28,6 +28,7 @@ from autolint.interpreter import (
     attributes,
     classes,
     containers,
+    custom_calls,
     discards,
     expressions,
     following,
@@ -127,6 +128,7 @@ def call(m: Machine, callee: Value, args: Arguments, node: cst.Call) -> Value:
             node,
         )
     if isinstance(callee, Instance):
+        custom_calls.instance_called(m, callee, node)
         return call_method(m, callee, "__call__", args, node)
     if isinstance(callee, Manager):
         return _decorated(callee, args)
@@ -229,6 +231,8 @@ def _class_method(
         return call(m, found, args, node)
     found_value = classes.lookup(receiver, name)
     if isinstance(found_value, FunctionValue):
+        if name == "forward":
+            custom_calls.forward_called(m, receiver, args, node)
         given = args
         if found_value.binding == "class":
             given = Arguments([receiver, *args.positional], args.keywords, args.star)

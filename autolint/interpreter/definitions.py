@@ -11,7 +11,16 @@ from autolint.autograd.objects import GradScaler, Instance, Module, Optimizer
 from autolint.autograd.ops import TENSOR_ONLY_METHODS
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import MAYBE, NO, Grade, GradMode, Qualified, Unknown, Value, resolve
-from autolint.interpreter import calls, classes, expressions, flow, modules, names, scalers
+from autolint.interpreter import (
+    calls,
+    classes,
+    custom_functions,
+    expressions,
+    flow,
+    modules,
+    names,
+    scalers,
+)
 from autolint.interpreter.behind import behind, joined_modules
 from autolint.interpreter.decorators import decorate_by_name
 from autolint.interpreter.events import ClassDecorated
@@ -172,6 +181,7 @@ def run_class_def(m: Machine, node: cst.ClassDef) -> bool:
     finally:
         m.frame = frame
     cls.fields = _fields(node)
+    custom_functions.defined(m, cls)
     if frame.is_module:
         m.classes.append(cls)
     names.bind(m, node.name.value, cls)

@@ -11,7 +11,7 @@ import libcst as cst
 from autolint.autograd.objects import Instance, Module
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import Mapping, Scalar, Sequence, Unknown, Value, resolve
-from autolint.interpreter import alternatives, following, type_hints
+from autolint.interpreter import alternatives, custom_calls, following, type_hints
 from autolint.interpreter.behind import behind
 from autolint.interpreter.machine import MAX_DEPTH, Frame, Machine
 from autolint.interpreter.objects import (
@@ -230,4 +230,5 @@ def run_alone(m: Machine, function: FunctionValue, receiver: Value | None) -> No
 
 def apply_custom(m: Machine, cls: ClassValue, args: Arguments, node: cst.Call) -> Value:
     """`Function.apply(...)` of a custom autograd function: a tensor that may have history."""
+    custom_calls.applied(m, cls, args, node)
     return m.unknown(*args.all(), origin=m.site(node))

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from autolint.interpreter.events import Event, ModuleBuilt, PartReplaced
+from autolint.interpreter.events import (
+    ConstantGiven,
+    Event,
+    FunctionCalled,
+    ModuleBuilt,
+    PartReplaced,
+)
+from autolint.interpreter.events.functions import FUNCTION_BASES
 from autolint.interpreter.index import LISTED, ClassInfo, FileIndex, FunctionInfo
 from autolint.interpreter.project import Project
 
@@ -65,6 +72,7 @@ class Screen:
         )
         self._builds = ModuleBuilt in wanted
         self._replaces = PartReplaced in wanted
+        self._applies = FunctionCalled in wanted or ConstantGiven in wanted
         self._called: dict[str, frozenset[str]] = {}
 
     def possible(self, names: frozenset[str], owner: str | None = None) -> bool:
@@ -129,6 +137,7 @@ class Screen:
         chosen.update((info.qualname, info) for info in self._users_of(list(chosen.values())))
         chosen.update((info.qualname, info) for info in self._forwards())
         chosen.update((info.qualname, info) for info in self._builders())
+        chosen.update((info.qualname, info) for info in self._appliers())
         chosen.update((info.qualname, info) for info in self._replacers())
         fresh = list(chosen.values())
         for level in range(_CALLER_LEVELS):
@@ -184,6 +193,24 @@ class Screen:
             stored = {name for name in init.names if name.endswith("=")}
             for name, info in cls.methods.items():
                 if name != "__init__" and not info.names.isdisjoint(stored):
+                    yield info
+
+    def _appliers(self) -> Iterator[FunctionInfo]:
+        """The functions that use a custom autograd function of the file: how, is the question."""
+        if not self._applies:
+            return
+        index = self._index
+        custom = {
+            cls.name
+            for cls in index.classes.values()
+            if any(
+                index.imports.get(base, base).rpartition(".")[2] in FUNCTION_BASES
+                for base in cls.bases
+            )
+        }
+        if custom:
+            for info in index.all_functions:
+                if not info.names.isdisjoint(custom):
                     yield info
 
     def _collects_parts(self, cls: ClassInfo) -> bool:

@@ -9,6 +9,14 @@ function that it calls.
 
 from autolint.interpreter.events.base import Attempt, Event, Guard, LoopMark, Moment, Scope
 from autolint.interpreter.events.calls import Discarded
+from autolint.interpreter.events.functions import (
+    ConstantGiven,
+    FunctionCalled,
+    GradientForgotten,
+    GradientsMiscounted,
+    InputWritten,
+    KeptOnContext,
+)
 from autolint.interpreter.events.leaves import (
     FlagRefused,
     GradRead,
@@ -77,6 +85,7 @@ __all__ = [
     "Carried",
     "ClassDecorated",
     "Clip",
+    "ConstantGiven",
     "DataRebind",
     "Discarded",
     "Event",
@@ -85,16 +94,21 @@ __all__ = [
     "FreedNode",
     "FreshLayerCalled",
     "FrozenMoves",
+    "FunctionCalled",
     "FunctionalDropout",
     "GeneratorReused",
     "GivenToNumpy",
     "GradModeUnused",
     "GradRead",
     "GradientClipped",
+    "GradientForgotten",
+    "GradientsMiscounted",
     "Guard",
     "InPlaceWrite",
     "InitMissing",
+    "InputWritten",
     "Kept",
+    "KeptOnContext",
     "LayersRepeated",
     "LeafLost",
     "LeafRebound",

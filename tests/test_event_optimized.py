@@ -51,6 +51,13 @@ def test_what_is_trained_or_needs_no_training_is_not_told(change: str) -> None:
     assert not run(NET + SGD + change + TRAIN).of(PartReplaced)
 
 
+def test_a_model_that_is_new_each_time_while_its_optimizer_stays() -> None:
+    loop = TRAIN.replace("torch.ones(9, 1, 2)", "data").replace("\n", "\n    ")
+    program = NET + SGD + "for k in range(5):\n    net = " + NEW + "    " + loop
+    told = run("def f(data):\n    " + program.replace("\n", "\n    ")).of(PartReplaced)
+    assert {line(event.site) for event in told} == {5}
+
+
 @pytest.mark.parametrize("flags", ["assign=True", "strict=True, assign=True", "True, True"])
 def test_a_state_dict_that_is_assigned_makes_new_parameters(flags: str) -> None:
     program = NET + SGD + f"net.load_state_dict(state(), {flags})\n" + TRAIN

@@ -201,7 +201,7 @@ def _left_out(m: Machine, optimizer: Optimizer, renewed: Renewed) -> tuple[GradH
     if not _all_in(renewed.around, mine):
         if not _all_in(renewed.old, mine):
             return ()
-        if any(Word.FRESH in holder.words for holder in renewed.old):
+        if any(holder.words == _FRESH for holder in renewed.old):
             return ()  # Still in use under another name: wrapped, or one of two models.
     held = {holder for each in m.optimizers() for holder in each.holders}
     return tuple(holder for holder in renewed.new if holder not in held)

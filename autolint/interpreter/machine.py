@@ -28,7 +28,7 @@ MAX_STEPS = 4_000
 """Statements and lambdas run per root; a root that needs more yields nothing."""
 MAX_EVALUATED = 100_000
 """Expressions evaluated per root: statements may be long. A real root needs three per statement."""
-MAX_EVALUATED_IN_FILE = 400_000
+MAX_EVALUATED_IN_FILE = 250_000
 """Expressions evaluated per file; the roots after that yield nothing."""
 MAX_DEPTH = 6
 """Followed calls inside each other."""

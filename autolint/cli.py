@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -103,7 +104,7 @@ def main(args: Sequence[str] | None = None) -> None:
         click.echo(f"error: {' '.join(error.format_message().split())}", err=True)
         status = 2
     except (click.Abort, KeyboardInterrupt):
-        status = 130
+        _end_at_once(130)
     except BrokenPipeError:
         _print_no_more()  # The reader has seen enough.
         status = 141
@@ -113,6 +114,17 @@ def main(args: Sequence[str] | None = None) -> None:
         click.echo(f"error: {where}: {error.strerror or error}", err=True)
         status = 2
     sys.exit(status or 0)
+
+
+def _end_at_once(status: int) -> NoReturn:
+    """End though a thread may be checking: Python would end it inside LibCST, which aborts then."""
+    from autolint import atomic
+
+    atomic.finish()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(status)
 
 
 def _print_no_more() -> None:

@@ -14,6 +14,7 @@ from autolint.concrete import displayed, parse_concrete
 from autolint.diagnose import Diagnoser
 from autolint.diagnostic import Diagnostic, Problem, Repair
 from autolint.interpreter.indexing import index_file
+from autolint.interpreter.machine import MAX_SECONDS, OutOfTime
 from autolint.interpreter.project import Project
 from autolint.interpreter.roots import analyse, has_roots
 from autolint.interpreter.unit import Unit
@@ -100,6 +101,11 @@ class Engine:
         try:
             analysis = analyse(unit, index, self._project, collector, self._screened)
             result.functions, result.not_followed = analysis.roots, analysis.not_followed
+        except OutOfTime:
+            # What was found until then would depend on the machine.
+            message = f"is not checked: that takes more than {MAX_SECONDS} s of processor time"
+            result.problems.append(Problem(source.path, message))
+            return []
         except Exception as error:
             result.problems.append(_interpreter_crash(source.path, collector, error))
         stand, displaced = most_specific(collector.reports())

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from autolint.engine import Engine
 from autolint.interpreter import machine
 from autolint.interpreter.events import OptimizerStep, Revealed
 from autolint.interpreter.machine import MAX_DEPTH, MAX_LOOP_DEPTH, MAX_RECURSION, MAX_STEPS
+from autolint.interpreter.project import Project
+from autolint.selection import Selection
 
+from .linting import EVERYTHING, registry
 from .running import line, run
 
 NO_GRAD = "tensor no-grad leaf float rank=1"
@@ -71,6 +77,23 @@ def test_what_long_statements_evaluate_is_bounded_for_a_root_and_for_a_file(
     assert finished() == [True] * 3 + [False] * 3
     monkeypatch.setattr(machine, "MAX_EVALUATED", 150)
     assert finished() == [False] * 6
+
+
+def test_a_file_that_takes_too_long_is_an_error_and_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Engine(registry(), Project(lambda path: None))
+    selection = Selection(registry(), EVERYTHING, ())
+    lines = "".join("x.data.add_(1)\n" for _ in range(200))
+    text = b"import torch\nx = torch.ones(3, requires_grad=True)\n" + lines.encode()
+    assert engine.check("/x.py", text, selection).diagnostics
+    reads = iter([0.0, 0.0, 59.0, *[61.0] * 9])
+    monkeypatch.setattr(machine, "time", SimpleNamespace(thread_time=lambda: next(reads)))
+    ended = engine.check("/x.py", text, selection)
+    assert not ended.diagnostics
+    assert [each.message for each in ended.problems] == [
+        "is not checked: that takes more than 60 s of processor time"
+    ]
 
 
 def test_functions_without_statements_take_steps_as_well() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -30,6 +31,8 @@ MAX_EVALUATED = 100_000
 """Expressions evaluated per root: statements may be long. A real root needs three per statement."""
 MAX_EVALUATED_IN_FILE = 250_000
 """Expressions evaluated per file; the roots after that yield nothing."""
+MAX_SECONDS = 60
+"""Processor time per file. The counts above end every known file long before."""
 MAX_DEPTH = 6
 """Followed calls inside each other."""
 MAX_RECURSION = 2
@@ -40,6 +43,10 @@ MAX_LOOP_DEPTH = 3
 
 class BoundReached(Exception):
     """The root used up its steps."""
+
+
+class OutOfTime(Exception):
+    """The file used up its processor time."""
 
 
 class Sink(Protocol):
@@ -169,6 +176,7 @@ class Machine:
         self.steps = 0
         self.evaluated = 0
         self._most = MAX_EVALUATED
+        self._deadline = time.thread_time() + MAX_SECONDS
         self.muted = 0
         self.born = 0
         self.shallow = False
@@ -232,13 +240,20 @@ class Machine:
         return self.frame.names_used()
 
     def count_anew(self) -> None:
-        """A root begins: it may use up steps of its own."""
+        """A root begins: it may use up steps of its own. Raises OutOfTime."""
         self.steps = 0
         self._most = min(self.evaluated + MAX_EVALUATED, MAX_EVALUATED_IN_FILE)
+        self._look_at_clock()
+
+    def _look_at_clock(self) -> None:
+        if time.thread_time() > self._deadline:
+            raise OutOfTime
 
     def step(self) -> None:
-        """Count one statement. Raises BoundReached."""
+        """Count one statement. Raises BoundReached and OutOfTime."""
         self.steps += 1
+        if not self.steps & 63:
+            self._look_at_clock()
         if self.steps > MAX_STEPS or self.evaluated > self._most:
             raise BoundReached
 

@@ -71,10 +71,10 @@ def test_command_prints_the_ratio_of_autolint_to_the_parse(tree: Path) -> None:
     lines = result.stdout.splitlines()
     assert result.returncode == 0, result.stdout + result.stderr
     assert lines[0] == "3 files, 6 lines, 1 rounds"
-    assert [line.split()[0] for line in lines[2:5]] == ["command", "parse", "autolint"]
+    assert [line.split()[0] for line in lines[2:6]] == ["command", "parse", "autolint", "all"]
     assert lines[3].split()[4] == "1.00"
-    assert lines[5] == "note: LibCST refused 1 of 3 files"
-    assert [line.split("  ")[0] for line in lines[6:]] == [
+    assert lines[6] == "note: LibCST refused 1 of 3 files"
+    assert [line.split("  ")[0] for line in lines[7:]] == [
         "again",
         "python",
         "--version",

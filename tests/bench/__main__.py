@@ -44,7 +44,8 @@ def commands(paths: Sequence[str], ruff: str | None, torchfix: str | None) -> di
     check = [python, "-m", "autolint", "check", "--no-cache", "--format", "json"]
     found = {
         BASELINE: Command([python, "-m", "tests.bench.baseline", *paths]),
-        TOOL: Command([*check, *paths]),
+        TOOL: Command([*check, "--jobs", "1", *paths]),
+        "all cores": Command([*check, *paths]),
     }
     if ruff:
         found["ruff"] = Command([ruff, "check", "--isolated", "--no-cache", "--exit-zero", *paths])

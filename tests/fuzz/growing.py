@@ -37,15 +37,21 @@ NAMES = ("x", "y", "xs", "k", "loss", "model", "optimizer", "scaler", "scheduler
 OPS = _column("ops.csv", "names")
 METHODS = (
     *(name.removeprefix(".") for name in OPS if name.isidentifier() or name[:1] == "."),
-    *(name[1:] for name in _column("factories.csv", "name") if name[0] == "."),
+    *(
+        name[1:]
+        for table in ("factories.csv", "names.csv")
+        for name in _column(table, "name")
+        if name[0] == "."
+    ),
     *("backward", "zero_grad", "step", "parameters", "named_parameters", "train", "eval", "update"),
     *("append", "extend", "items", "keys", "copy", "pop", "add_module", "register_parameter"),
     *("register_buffer", "state_dict", "load_state_dict", "apply", "to", "scale", "unscale_"),
 )
 ATTRIBUTES = ("grad", "data", "shape", "weight", "bias", "param_groups", "requires_grad", "T", "z")
-FACTORIES = [f"torch.{name}" for name in _column("factories.csv", "name") if name[0] != "."]
-LAYERS = [f"torch.{name}" for name in _column("layers.csv", "name")]
-KNOWN = [f"torch.{name}" for name in _column("names.csv", "name")]
+FACTORIES, LAYERS, KNOWN = (
+    [f"torch.{name}" for name in _column(f"{table}.csv", "name") if name[0] != "."]
+    for table in ("factories", "layers", "names")
+)
 BUILTINS = ("len", "range", "zip", "enumerate", "sum", "list", "dict", "print", "getattr", "super")
 KEYWORDS = ("requires_grad", "dtype", "device", "lr", "inplace", "dim", "out", "retain_graph", "k")
 CONSTANTS = ("0", "1", "-1", "2.5", "1e9", "3j", "None", "True", "False", "...", "'s'", "b's'")

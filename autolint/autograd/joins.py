@@ -44,6 +44,7 @@ class Joiner:
         self._memo: dict[tuple[int, int], Value] = {}
         self._alive: list[Value] = []  # while the ids of the memo must stay theirs
         self._made: list[Tensor] = []
+        self.optimizers: list[Optimizer] = []
         self._ours: Changes = {}
         self._theirs: Changes = {}
 
@@ -126,9 +127,8 @@ class Joiner:
         if isinstance(left, Array) and isinstance(right, Array):
             return Array(self._tensors(left.tensor, right.tensor))
         if isinstance(left, Optimizer) and isinstance(right, Optimizer):
-            holders = tuple(dict.fromkeys((*left.holders, *right.holders)))
-            made = Optimizer(holders, False, left.origin, min(left.grade, right.grade), left.name)
-            made.unsure = left.unsure | right.unsure | {*left.holders} ^ {*right.holders}
+            made = _optimizers(left, right)
+            self.optimizers.append(made)
             return made
         either = Unknown(inputs=(left, right))
         either.joined = True
@@ -191,6 +191,16 @@ class Joiner:
         made = Mapping(items, not shut, rest)
         made.gathered = None
         return made
+
+
+def _optimizers(left: Optimizer, right: Optimizer) -> Optimizer:
+    holders = tuple(dict.fromkeys((*left.holders, *right.holders)))
+    made = Optimizer(holders, False, left.origin, min(left.grade, right.grade), left.name)
+    made.unsure = left.unsure | right.unsure | {*left.holders} ^ {*right.holders}
+    made.hooks = (*left.hooks, *right.hooks)
+    made.awaits = Tri.join(left.awaits, right.awaits)
+    made.has_stepped = left.has_stepped or right.has_stepped
+    return made
 
 
 def _phi(left: Node | None, right: Node | None) -> Node | None:

@@ -11,7 +11,7 @@ def one_of(m: Machine, left: Value, right: Value) -> Value:
     """One of two values."""
     joiner = Joiner()
     value = joiner.values(left, right)
-    joiner.link(m.heap)
+    m.settle(joiner)
     return value
 
 
@@ -23,5 +23,5 @@ def any_of(m: Machine, values: list[Value]) -> Value | None:
     result = values[0]
     for value in values[1:]:
         result = joiner.values(result, value)
-    joiner.link(m.heap)
+    m.settle(joiner)
     return result

@@ -150,5 +150,5 @@ def _joined_returns(m: Machine, frame: Frame) -> Value:
     value = frame.returns[0][1]
     for changes, other in frame.returns[1:]:
         value = joiner.arms("", value, other, frame.returns[0][0], changes)
-    joiner.link(m.heap)
+    m.settle(joiner)
     return value

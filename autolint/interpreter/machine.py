@@ -291,7 +291,13 @@ class Machine:
         """Make the join of several states, all given as changes of the present one."""
         joiner = Joiner()
         self.heap.join(arms, born, joiner.arms)
+        self.settle(joiner)
+
+    def settle(self, joiner: Joiner) -> None:
+        """End a join, once all facts are joined: what it made is known like what code makes."""
         joiner.link(self.heap)
+        for optimizer in joiner.optimizers:
+            self.saw(optimizer)
 
     def any_moment(self, history: History) -> None:
         """Put the state of any moment: of each fact the join of all values that it had."""
@@ -303,7 +309,7 @@ class Machine:
                     value = joiner.fact(key, value, other)
             if value is not MISSING:
                 self.heap.put(facts, key, value)
-        joiner.link(self.heap)
+        self.settle(joiner)
 
     @contextmanager
     def under(self, guard: Guard | None) -> Iterator[None]:

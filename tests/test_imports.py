@@ -223,3 +223,25 @@ def test_a_run_in_which_nothing_is_new_loads_next_to_nothing(tmp_path: Path) -> 
     assert status == 0
     late = {"libcst", "autolint.api", "autolint.engine", "autolint.show_config"}
     assert not loaded & {*NEVER, *late, "difflib", "importlib.metadata", "tomllib"}
+
+
+EACH_FIRST = """
+import importlib, pkgutil, sys
+import autolint.interpreter
+start = "autolint.interpreter."
+names = [each.name for each in pkgutil.walk_packages(autolint.interpreter.__path__, start)]
+for name in names:
+    for other in [*sys.modules]:
+        if f"{other}.".startswith(start):
+            del sys.modules[other]
+    importlib.import_module(name)
+print(len(names))
+"""
+
+
+def test_any_module_of_the_interpreter_can_be_imported_first() -> None:
+    """They need one another, and so ask for what is in them when it is called, not before."""
+    command = [sys.executable, "-c", EACH_FIRST]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 80

@@ -7,14 +7,7 @@ import libcst as cst
 from autolint.autograd.objects import Instance
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import YES, GradMode, Kind, Scalar, resolve
-from autolint.interpreter import classes
-from autolint.interpreter.custom_functions import (
-    CustomFunction,
-    is_function,
-    miscounted,
-    own_method,
-    read,
-)
+from autolint.interpreter import classes, custom_functions
 from autolint.interpreter.events import ConstantGiven, FunctionCalled, GradientsMiscounted
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, ClassValue
@@ -24,18 +17,22 @@ from autolint.interpreter.unit import Site
 def instance_called(m: Machine, instance: Instance, node: cst.Call) -> None:
     """`Function()(x)`: torch raises whatever the methods look like."""
     cls = instance.cls
-    if m.listens(FunctionCalled) and isinstance(cls, ClassValue) and is_function(cls):
-        init = own_method(cls, "__init__")
+    if (
+        m.listens(FunctionCalled)
+        and isinstance(cls, ClassValue)
+        and custom_functions.is_function(cls)
+    ):
+        init = custom_functions.own_method(cls, "__init__")
         if init is None and classes.lookup(cls, "__call__") is None:
             m.emit(FunctionCalled, m.site(node), function=cls.name, by="instance")
 
 
 def forward_called(m: Machine, cls: ClassValue, args: Arguments, node: cst.Call) -> None:
     """`Function.forward(ctx, x)`: its backward is not used, the operations are recorded."""
-    if not m.listens(FunctionCalled) or not is_function(cls):
+    if not m.listens(FunctionCalled) or not custom_functions.is_function(cls):
         return
     around = m.frame.cls
-    if around is not None and is_function(around):
+    if around is not None and custom_functions.is_function(around):
         return  # One function makes use of another's computation.
     if m.autograd.mode is not GradMode.ON or classes.lookup(cls, "backward") is None:
         return  # Nothing is recorded, so nothing goes by.
@@ -43,11 +40,13 @@ def forward_called(m: Machine, cls: ClassValue, args: Arguments, node: cst.Call)
         m.emit(FunctionCalled, m.site(node), function=cls.name, by="forward")
 
 
-def _count_given(m: Machine, custom: CustomFunction, given: int, call: Site) -> None:
+def _count_given(
+    m: Machine, custom: custom_functions.CustomFunction, given: int, call: Site
+) -> None:
     """As many gradients are wanted as arguments are given, those with a default too."""
     for each in custom.returns:
         if each is not None and each.items and len(each.items) < given:
-            miscounted(m, custom, each, given, call)
+            custom_functions.miscounted(m, custom, each, given, call)
 
 
 def _trains(value: object) -> bool:
@@ -58,9 +57,9 @@ def applied(m: Machine, cls: ClassValue, args: Arguments, node: cst.Call) -> Non
     """`Function.apply(x, 2.0)`: there is no gradient for a number."""
     if not any(map(m.listens, (ConstantGiven, GradientsMiscounted))) or args.star:
         return
-    if not is_function(cls):
+    if not custom_functions.is_function(cls):
         return
-    custom = read(cls)
+    custom = custom_functions.read(cls)
     if custom is None or not custom.forward.plain or not custom.backward.plain:
         return
     _count_given(m, custom, len(args.positional), m.site(node))

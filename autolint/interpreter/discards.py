@@ -8,8 +8,7 @@ from autolint.autograd import library, ops
 from autolint.autograd.objects import GradScaler, Module, Optimizer, Scheduler
 from autolint.autograd.tensor import Tensor
 from autolint.autograd.values import YES, Grade, Qualified, Unknown, Value, resolve
-from autolint.interpreter import attributes, expressions, grad_modes
-from autolint.interpreter.definitions import looks_like_optimizer
+from autolint.interpreter import attributes, definitions, expressions, grad_modes
 from autolint.interpreter.events.calls import ACTIONS, PURE, Discarded
 from autolint.interpreter.machine import Machine
 from autolint.interpreter.objects import Arguments, Manager
@@ -111,7 +110,7 @@ def _kind(receiver: Value, operation: str) -> str:
     if isinstance(receiver, GradScaler):
         return "scaler"
     if isinstance(receiver, (Unknown, Qualified)) and operation == "step":
-        if looks_like_optimizer(receiver.name):
+        if definitions.looks_like_optimizer(receiver.name):
             return "optimizer"
         return "scheduler" if "sched" in receiver.name.lower() else "unknown"
     return "unknown"
